@@ -1,0 +1,34 @@
+"""What all tests share: reproducible draws, a generator, the data folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples every time, on a slow computer too. To look further: pytest --hypothesis-profile=explore
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", settings.get_profile("ci"), derandomize=False, max_examples=1000)
+settings.load_profile("ci")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers that are the same in every run."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data; a test that needs it is skipped where there is none."""
+    folder = Path(os.environ.get("ORTHOPROX_DATA") or REPOSITORY.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"There is no data in {folder}. Name its folder in the variable ORTHOPROX_DATA.")
+    return folder

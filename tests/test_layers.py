@@ -1,0 +1,167 @@
+"""The shape of the package: import order, no array library in solvers, no print, short files, public names."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import orthoprox
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PACKAGE = REPOSITORY / "src" / "orthoprox"
+MATHEMATICS = ("solvers", "problem", "terms", "maps", "manifolds")
+ACCELERATORS = {"torch", "jax", "cupy"}
+LONGEST_FILE = 400
+
+
+def files(*folders: Path) -> list[Path]:
+    return sorted(file for folder in folders for file in folder.rglob("*.py"))
+
+
+def named(file: Path) -> str:
+    return file.relative_to(REPOSITORY).as_posix()
+
+
+def imports(source: str) -> Iterator[str]:
+    """The full names of all modules a source imports, wherever in the source that happens."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+
+
+def libraries(source: str) -> set[str]:
+    """The top-level packages a source imports, the standard library and this package aside."""
+    roots = {name.partition(".")[0] for name in imports(source)}
+    return roots - sys.stdlib_module_names - {"orthoprox"}
+
+
+def prints(source: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "print" for node in ast.walk(ast.parse(source)))
+
+
+def undocumented(thing: object) -> bool:
+    """Whether a class or function has no docstring of its own; a dataclass makes up one from its signature."""
+    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+        return False
+    text = (vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__) or ""
+    made_up = dataclasses.is_dataclass(thing) and text.startswith(f"{thing.__name__}(")
+    return made_up or not text.strip()
+
+
+# The instruments first: a check that finds nothing anywhere would pass.
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    source = "import numpy as np, os\ndef f():\n    from torch.linalg import svd\nif 0:\n    import jax.numpy\n"
+    assert libraries(source) == {"numpy", "torch", "jax"}
+    assert "." in set(imports("from . import x"))
+
+
+def test_print_is_found_by_any_use() -> None:
+    assert prints("print(1)") and prints("f = print")
+    assert not prints("pprint(1)\n'print(1)'\nx.print_summary()")
+
+
+def test_a_made_up_docstring_does_not_count() -> None:
+    @dataclasses.dataclass
+    class Bare:
+        x: int = 0
+
+    class Child(Backed):
+        pass
+
+    assert undocumented(Bare) and undocumented(Child) and undocumented(lambda: 0)
+    assert not undocumented(Backed) and not undocumented(1.0) and not undocumented("0.1.0")
+
+
+class Backed:
+    """A class with a docstring."""
+
+
+def test_the_package_was_found() -> None:
+    assert Path(orthoprox.__file__).resolve().parent == PACKAGE
+    assert all(files(PACKAGE / layer) for layer in MATHEMATICS)
+
+
+# The rules.
+
+
+def test_import_contracts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+    monkeypatch.chdir(REPOSITORY)
+    status = lint_imports(config_filename="pyproject.toml", no_cache=True)
+    assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", files(*(PACKAGE / layer for layer in MATHEMATICS)), ids=named)
+def test_the_mathematics_imports_no_accelerator_library(file: Path) -> None:
+    assert not libraries(file.read_text("utf-8")) & ACCELERATORS
+
+
+@pytest.mark.parametrize("file", files(PACKAGE / "solvers"), ids=named)
+def test_a_solver_imports_no_array_library(file: Path) -> None:
+    assert libraries(file.read_text("utf-8")) <= {"array_api_compat"}
+
+
+def test_no_layer_imports_the_front_door() -> None:
+    """The front door imports every layer, so going through it would be a way around the import order."""
+    inside = [
+        file for file in files(PACKAGE) if file != PACKAGE / "__init__.py" and PACKAGE / "cli" not in file.parents
+    ]
+    assert [named(file) for file in inside if "orthoprox" in set(imports(file.read_text("utf-8")))] == []
+
+
+def test_imports_are_absolute() -> None:
+    def relative(file: Path) -> bool:
+        return any(name.startswith(".") for name in imports(file.read_text("utf-8")))
+
+    assert [named(file) for file in files(PACKAGE) if relative(file)] == []
+
+
+def test_only_the_command_line_and_the_observers_print() -> None:
+    allowed = {PACKAGE / "driver" / "observers.py", *files(PACKAGE / "cli")}
+    assert [named(file) for file in files(PACKAGE) if file not in allowed and prints(file.read_text("utf-8"))] == []
+
+
+def test_files_are_short() -> None:
+    ours = files(PACKAGE, *(REPOSITORY / folder for folder in ("tests", "benchmarks", "docs")))
+    lengths = {named(file): len(file.read_text("utf-8").splitlines()) for file in ours}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_every_folder_of_the_package_is_a_package() -> None:
+    """A folder without ``__init__.py`` is invisible to the import contracts."""
+    folders = {file.parent for file in files(PACKAGE)}
+    assert [named(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_public_names_are_those_listed() -> None:
+    listed = list(orthoprox.__all__)
+    assert len(listed) == len(set(listed))
+    assert [name for name in listed if not hasattr(orthoprox, name)] == []
+    found = {
+        name
+        for name, thing in vars(orthoprox).items()
+        if not name.startswith("_") and not inspect.ismodule(thing) and name != "annotations"
+    }
+    assert found == {
+        name for name in listed if not name.startswith("_") and not inspect.ismodule(getattr(orthoprox, name))
+    }
+
+
+def test_public_names_are_documented() -> None:
+    assert orthoprox.__all__
+    assert [name for name in orthoprox.__all__ if undocumented(getattr(orthoprox, name))] == []
