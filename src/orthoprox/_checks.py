@@ -1,0 +1,56 @@
+"""Checks on what users give, each failing with a sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from array_api_compat import array_namespace, is_array_api_obj
+
+from orthoprox._types import Array
+
+
+def checked_matrix(B: Any, name: str) -> Array:
+    """The same array, if it is a non-empty two-dimensional array of finite floats."""
+    if not is_array_api_obj(B):
+        raise TypeError(
+            f"{name} must be an array (NumPy, PyTorch, JAX or another library that keeps the array API "
+            f"standard), a SciPy sparse matrix, a LinearOperator or a LinearMap; given {type(B).__name__}."
+        )
+    if len(B.shape) != 2:
+        raise ValueError(f"{name} must have two dimensions; given shape {tuple(B.shape)}.")
+    if 0 in B.shape:
+        raise ValueError(f"{name} is empty: given shape {tuple(B.shape)}; both sides must be at least 1.")
+    check_floating(B, name)
+    xp = array_namespace(B)
+    if not bool(xp.all(xp.isfinite(B))):
+        bad = int(xp.sum(xp.astype(~xp.isfinite(B), xp.int64)))
+        raise ValueError(
+            f"{name} must be finite; given {bad} entries that are NaN or infinite out of {math.prod(B.shape)}. "
+            "Fill or drop them first."
+        )
+    return B
+
+
+def check_floating(B: Array, name: str) -> None:
+    """Refuse integer, boolean, complex and object arrays."""
+    xp = array_namespace(B)
+    dtype = B.dtype
+    if str(dtype) == "object" or not xp.isdtype(dtype, "real floating"):
+        raise TypeError(
+            f"{name} must hold real floating-point numbers; given dtype {dtype}. "
+            f"Convert it first, for example with numpy.asarray({name}, dtype=float)."
+        )
+
+
+def checked_weight(weight: Any, owner: str, *, nonnegative: bool = True) -> float:
+    """The weight as a float, if it is a finite number (and not negative where that has no meaning)."""
+    try:
+        value = float(weight)
+    except (TypeError, ValueError):
+        raise TypeError(f"The weight of {owner} must be a number; given {weight!r}.") from None
+    if not math.isfinite(value):
+        raise ValueError(f"The weight of {owner} must be finite; given {value}.")
+    if nonnegative and value < 0:
+        raise ValueError(f"The weight of {owner} must not be negative; given {value}. To subtract it, write f - g.")
+    return value

@@ -1,0 +1,59 @@
+"""Helpers for frozen dataclasses: derived fields, checked fields, copies with changes."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+DERIVED: Any = None
+"""The default of a field that is worked out from the others when it is not given."""
+
+
+def require(condition: bool, sentence: str) -> None:
+    """Raise a ``ValueError`` with this sentence unless the condition holds."""
+    if not condition:
+        raise ValueError(sentence)
+
+
+def settle(obj: Any, **rules: Callable[[], Any]) -> None:
+    """Work out the fields that were left to be derived."""
+    derived = set()
+    for name, rule in rules.items():
+        if getattr(obj, name) is DERIVED:
+            object.__setattr__(obj, name, rule())
+            derived.add(name)
+    object.__setattr__(obj, "_derived", frozenset(derived))
+
+
+def replace(obj: T, **changes: Any) -> T:
+    """Copy with changes; fields that had been derived are derived again."""
+    derived: frozenset[str] = getattr(obj, "_derived", frozenset())
+    kept = {
+        field.name: getattr(obj, field.name)
+        for field in dataclasses.fields(obj)  # type: ignore[arg-type]
+        if field.init and field.name not in derived
+    }
+    return type(obj)(**{**kept, **changes})
+
+
+def reweighted(obj: T, weight: float) -> T:
+    """Copy with another weight, keeping everything that was worked out from the data."""
+    twin = copy.copy(obj)
+    object.__setattr__(twin, "weight", weight)
+    return twin
+
+
+def parts(obj: Any) -> Iterator[Any]:
+    """What an object is made of: the leaves below nested dataclasses and tuples."""
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+        for field in dataclasses.fields(obj):
+            yield from parts(getattr(obj, field.name))
+    elif isinstance(obj, (tuple, list)):
+        for item in obj:
+            yield from parts(item)
+    else:
+        yield obj

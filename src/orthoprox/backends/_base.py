@@ -1,0 +1,63 @@
+"""What a backend must offer beyond the array API standard, built from the standard alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from orthoprox._types import Array
+
+V = TypeVar("V")
+
+
+class Backend:
+    """Eight operations; a library that can do better overrides one."""
+
+    name: str = "standard"
+
+    def compile(self, step: Callable[..., V], problem: Any) -> Callable[..., V]:
+        """The step itself, unless the library can compile it for this problem."""
+        return step
+
+    def while_loop(self, keep_going: Callable[[V], Any], body: Callable[[V], V], value: V) -> V:
+        """Repeat the body while the test holds."""
+        while bool(keep_going(value)):
+            value = body(value)
+        return value
+
+    def cond(self, test: Any, yes: Callable[..., V], no: Callable[..., V], *args: Any) -> V:
+        """One of two functions of the same arguments, chosen by a value known only at run time."""
+        return yes(*args) if bool(test) else no(*args)
+
+    def top_k_mask(self, values: Array, k: int) -> Array:
+        """A mask of the k largest entries of the whole array; among equals the first ones win."""
+        xp = array_namespace(values)
+        flat = xp.reshape(values, (-1,))
+        order = xp.argsort(flat, descending=True, stable=True)
+        ranks = xp.argsort(order, stable=True)
+        return xp.reshape(ranks < k, values.shape)
+
+    def to_numpy(self, a: Array) -> np.ndarray[Any, Any]:
+        """A copy in the memory of the host."""
+        return np.array(a)
+
+    def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:
+        """An array of the same library, device and float type as ``like``."""
+        xp = array_namespace(like)
+        return xp.asarray(a, dtype=like.dtype, device=device(like), copy=True)
+
+    def quiet(self) -> contextlib.AbstractContextManager[Any]:
+        """Where a number may stop being finite without a warning, because somebody looks."""
+        return np.errstate(all="ignore")  # only NumPy, and libraries built on it, warn
+
+    def finish(self, a: Array) -> None:
+        """Wait until ``a`` is computed; libraries that compute at once have nothing to wait for."""
+
+    def eps(self, a: Array) -> float:
+        """The distance from 1 to the next number of the array's float type."""
+        return float(array_namespace(a).finfo(a.dtype).eps)
+

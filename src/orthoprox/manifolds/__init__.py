@@ -1,0 +1,5 @@
+"""The constraint set."""
+
+from orthoprox.manifolds.stiefel import Stiefel
+
+__all__ = ["Stiefel"]

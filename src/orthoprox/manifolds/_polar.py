@@ -1,0 +1,86 @@
+"""The polar factor: the nearest matrix with orthonormal columns."""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from orthoprox._types import Array
+from orthoprox.backends import backend_of
+
+# Squared condition numbers, as multiples of 1/eps, up to which the r-by-r route keeps enough digits of the
+# nearest point: its error is about eps times the squared condition number.
+_ACCURATE = {True: 1e-11, False: 1e-4}
+# Up to this squared condition number the r-by-r route is orthonormal to rounding without a correction.
+_EXACT = 4.0
+
+
+def polar_factor(Y: Array) -> tuple[Array, Array]:
+    """The polar factor Q of Y, and the r-by-r S with ``Q = Y S``.
+
+    The route through the r-by-r Gram matrix Y'Y costs two products of Y's size and a small
+    eigenproblem; where Y is not very well conditioned a Newton-Schulz step restores orthonormality.
+    Its error grows with the square of the condition number, so ill-conditioned, rank-deficient and
+    badly scaled input goes through the SVD. For rank-deficient Y the factor is one of several and
+    S is a pseudo-inverse square root, with ``Q = Y S`` on the row space of Y only.
+    A Y that is not finite gives NaN, not an error: the run that made it is told so elsewhere.
+    """
+    xp, backend = array_namespace(Y), backend_of(Y)
+    with backend.quiet():  # an overflow here is seen to below
+        gram = Y.T @ Y
+        finite = xp.isfinite(xp.sum(gram))
+    return backend.cond(finite, _by_gram, _by_svd_if_finite, Y, gram)
+
+
+def _by_gram(Y: Array, gram: Array) -> tuple[Array, Array]:
+    xp, backend = array_namespace(Y), backend_of(Y)
+    eps = backend.eps(Y)
+    squares, V = xp.linalg.eigh(gram)
+    low, high = squares[0], squares[-1]
+    worst = _ACCURATE[eps < 1e-12] / eps
+    return backend.cond(low * worst > high, _from_eigen, _by_svd_of, Y, squares, V)
+
+
+def _from_eigen(Y: Array, squares: Array, V: Array) -> tuple[Array, Array]:
+    xp = array_namespace(Y)
+    S = (V / xp.sqrt(squares)) @ V.T
+    exact = squares[-1] <= _EXACT * squares[0]
+    return backend_of(Y).cond(exact, _keep, _correct, Y @ S, S)
+
+
+def _keep(Q: Array, S: Array) -> tuple[Array, Array]:
+    return Q, S
+
+
+def _correct(Q: Array, S: Array) -> tuple[Array, Array]:
+    """One Newton-Schulz step, Q (3I - Q'Q)/2: an error e in Q'Q becomes 3/4 e^2."""
+    E = Q.T @ Q
+    return 1.5 * Q - Q @ (0.5 * E), 1.5 * S - S @ (0.5 * E)
+
+
+def _by_svd_of(Y: Array, squares: Array, V: Array) -> tuple[Array, Array]:
+    return _by_svd(Y)
+
+
+def _by_svd_if_finite(Y: Array, gram: Array) -> tuple[Array, Array]:
+    # Y'Y overflows for entries above 1e154 (1e19 in single precision) although Y itself is finite.
+    xp = array_namespace(Y)
+    return backend_of(Y).cond(xp.all(xp.isfinite(Y)), _scaled_svd, _not_a_number, Y, gram)
+
+
+def _scaled_svd(Y: Array, gram: Array) -> tuple[Array, Array]:
+    return _by_svd(Y)
+
+
+def _not_a_number(Y: Array, gram: Array) -> tuple[Array, Array]:
+    xp = array_namespace(Y)
+    return xp.full_like(Y, xp.nan), xp.full_like(gram, xp.nan)
+
+
+def _by_svd(Y: Array) -> tuple[Array, Array]:
+    xp = array_namespace(Y)
+    eps, tiny = backend_of(Y).eps(Y), float(xp.finfo(Y.dtype).smallest_normal)
+    scale = xp.clip(xp.max(xp.abs(Y)), min=tiny)
+    U, sizes, Vt = xp.linalg.svd(Y / scale, full_matrices=False)
+    kept = sizes > eps * max(Y.shape) * sizes[0]
+    inverse = xp.where(kept, 1.0 / xp.where(kept, sizes, xp.ones_like(sizes)), xp.zeros_like(sizes))
+    return U @ Vt, (Vt.T * inverse) @ Vt / scale
