@@ -1,0 +1,106 @@
+"""A map followed by its adjoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from orthoprox._fields import DERIVED, settle
+from orthoprox._types import Array
+from orthoprox.maps._base import LinearMap, as_map
+from orthoprox.maps._host import identity_blocks, like_of, on_host, same_library
+from orthoprox.maps._norm import checked_norm, norm_bound
+from orthoprox.maps.matrix import Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Gram(LinearMap):
+    """X -> B'B X, by one product with B'B or by two with B, whichever is cheaper.
+
+    Parameters
+    ----------
+    B : LinearMap, array, sparse matrix or LinearOperator, shape (m, n)
+        The map.
+    form : bool, optional
+        Whether to form B'B. When it is not given: if its n * n entries are no more than the multiplications
+        in one product with B.
+    H : array, shape (n, n), optional
+        B'B where it is known already; worked out when it is formed, None when it is not.
+    norm : float, optional
+        A bound on the squared norm of B; worked out when it is not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox.maps import Gram
+    >>> A = Gram(np.ones((3, 2)))
+    >>> A.formed, A(np.eye(2))
+    (True, array([[3., 3.],
+                  [3., 3.]]))
+    """
+
+    B: LinearMap
+    form: bool | None = None
+    H: Array | None = DERIVED
+    norm: float = DERIVED
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "B", as_map(self.B))
+        n = self.B.columns
+        if self.form and (n is None or not self.B.left):
+            raise ValueError(
+                f"Only a product from the left with a known number of columns has a Gram matrix; given {self.B!r}."
+            )
+        settle(self, H=self._gram_matrix, norm=self._bound)
+        object.__setattr__(self, "norm", checked_norm(self.norm, "Gram"))
+
+    def _gram_matrix(self) -> Array | None:
+        n = self.B.columns
+        if n is None or not self.B.left:
+            return None
+        wanted = n * n <= self.B.cost(n) if self.form is None else self.form
+        if not wanted:
+            return None
+        if isinstance(self.B, Matrix):
+            return self.B.B.T @ self.B.B
+        like = like_of(self.B)
+        blocks = [self.B.adjoint(self.B(E)) for E in identity_blocks(n, self.B.rows(n), like)]
+        return array_namespace(like).concat(blocks, axis=1)
+
+    def _bound(self) -> float:
+        if self.H is None:
+            return self.B.norm**2
+        n = int(self.H.shape[0])
+        return norm_bound(self.__call__, self.__call__, n, n, self.H, lambda: self.B.norm**2)
+
+    @property
+    def formed(self) -> bool:
+        """Whether products are with B'B."""
+        return self.H is not None
+
+    @property
+    def left(self) -> bool:  # type: ignore[override]
+        return self.B.left
+
+    @property
+    def columns(self) -> int | None:  # type: ignore[override]
+        return self.B.columns
+
+    def __call__(self, X: Array) -> Array:
+        if self.H is None:
+            return self.B.adjoint(self.B(X))
+        # B'B of a sparse matrix is a NumPy array, and X may not be
+        return self.H @ X if same_library(self.H, X) else on_host(lambda V: self.H @ V, X)
+
+    def adjoint(self, Z: Array) -> Array:
+        return self(Z)
+
+    def rows(self, n: int) -> int:
+        return n
+
+    def cost(self, n: int) -> int:
+        return n * n if self.formed else 2 * self.B.cost(n)
+
+    def __repr__(self) -> str:
+        return f"Gram({self.B!r}, formed={self.formed})"

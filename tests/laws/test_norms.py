@@ -1,0 +1,148 @@
+"""Bounds on norms: never too small, never far above."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import aslinearoperator
+
+from orthoprox.maps import Centred, Gram, Matrix, Operator, Sparse
+from orthoprox.maps._norm import EXACT, norm_bound
+
+SPECTRA = {
+    "flat": lambda n: np.ones(n),
+    "nearly flat": lambda n: 1 + 1e-3 * np.linspace(0, 1, n),
+    "linear": lambda n: np.linspace(0, 1, n),
+    "crowded at the top": lambda n: 1 - np.linspace(0, 1, n) ** 4,
+    "thin at the top": lambda n: np.cos(np.pi * np.arange(n) / (2 * n)) ** 0.1,
+    "one above a flat rest": lambda n: np.r_[1.0, np.full(n - 1, 0.97)],
+    "one just above a cluster": lambda n: np.r_[1.0, 0.985 + 0.01 * np.linspace(0, 1, n - 1)],
+    "two clusters": lambda n: np.r_[np.full(n // 2, 1.0), np.full(n - n // 2, 0.999)],
+    "decaying": lambda n: 1 / np.arange(1, n + 1),
+    "one of rank one": lambda n: np.r_[1.0, np.zeros(n - 1)],
+}
+every_spectrum = pytest.mark.parametrize("spectrum", SPECTRA.values(), ids=SPECTRA)
+
+
+def turned(values, m, n, rng):
+    """A matrix with these singular values in random directions."""
+    k = len(values)
+    U, _ = np.linalg.qr(rng.standard_normal((m, k)))
+    V, _ = np.linalg.qr(rng.standard_normal((n, k)))
+    return (U * values) @ V.T
+
+
+def diagonal_bound(values, dtype=np.float64):
+    """The bound for a diagonal map: the start is random, so turning it would change nothing."""
+    d = values.astype(dtype)[:, None]
+    n = len(values)
+    return norm_bound(lambda X: d * X, lambda X: d * X, n, n, np.zeros((1, 1), dtype=dtype))
+
+
+@every_spectrum
+@pytest.mark.parametrize("seed", range(5))
+def test_small_maps_are_exact(spectrum, seed) -> None:
+    rng = np.random.default_rng(seed)
+    for m, n in ((30, 20), (20, 30), (1, 40), (40, 1), (300, 60)):
+        B = turned(3.7 * spectrum(min(m, n)), m, n, rng)
+        true = np.linalg.norm(B, 2)
+        assert true <= Matrix(B).norm <= true * (1 + 1e-11)
+
+
+@every_spectrum
+def test_large_maps_are_bounded(spectrum) -> None:
+    # Each size has a start of its own.
+    for n in (*range(EXACT + 1, EXACT + 60), 2000, 5000):
+        values = 0.3 * spectrum(n)
+        assert values.max() <= diagonal_bound(values) <= 1.05 * values.max()
+
+
+@every_spectrum
+@pytest.mark.parametrize("shape", [(520, 540), (540, 520)])
+def test_large_matrices_are_bounded(spectrum, shape) -> None:
+    B = turned(spectrum(520), *shape, np.random.default_rng(0))
+    true = np.linalg.norm(B, 2)
+    for A in (Matrix(B), Sparse(csr_array(B)), Operator(aslinearoperator(B)), Centred(B, mean=np.zeros((shape[1], 1)))):
+        assert true <= A.norm <= 1.05 * true
+    for form in (True, False):
+        assert true**2 <= Gram(B, form=form).norm <= 1.11 * true**2
+
+
+@every_spectrum
+def test_single_precision(spectrum) -> None:
+    rng = np.random.default_rng(0)
+    for m, n in ((30, 20), (4, 3000), (3000, 50), (200, 1500)):
+        B = turned(spectrum(min(m, n)), m, n, rng).astype(np.float32)
+        true = np.linalg.norm(B.astype(float), 2)
+        assert true <= Matrix(B).norm <= true * 1.001
+        assert true <= Sparse(csr_array(B)).norm <= true * 1.001
+    for n in (600, 3000):
+        values = spectrum(n)
+        assert values.max() <= diagonal_bound(values, np.float32) <= 1.05 * values.max()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_positive_data_in_single_precision(seed) -> None:
+    """Sums of positive numbers round worst."""
+    B = np.random.default_rng(seed).random((2 + seed, 20_000), dtype=np.float32)
+    true = np.linalg.norm(B.astype(float), 2)
+    assert true <= Matrix(B).norm <= 1.001 * true
+    assert true <= Matrix(B.T).norm <= 1.001 * true
+
+
+def test_both_sides_of_the_border() -> None:
+    for n in (EXACT - 1, EXACT, EXACT + 1):
+        values = np.linspace(0, 1, n)
+        bound = diagonal_bound(values)
+        assert (1 <= bound <= 1 + 1e-10) if n <= EXACT else (1 + 1e-3 < bound <= 1.05)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_entries_give_the_better_bound_where_there_are_few(dtype) -> None:
+    n = 600
+    tiny = 1000 * np.finfo(dtype).eps
+    rank_one = np.outer(np.linspace(1, 2, n), np.linspace(-1, 1, n + 5)).astype(dtype)
+    diagonal = np.diag(np.linspace(-2, 1, n)).astype(dtype)
+    unequal = np.zeros((n, n + 5), dtype=dtype)
+    unequal[0, :], unequal[:, 1] = 1, -1  # one long row and one long column
+    for B in (rank_one, -abs(rank_one), diagonal):
+        true = np.linalg.norm(B.astype(float), 2)
+        for A in (Matrix(B), Sparse(csr_array(B))):
+            assert true <= A.norm <= true * (1 + tiny)
+    for A in (Matrix(unequal), Sparse(csr_array(unequal))):
+        assert np.linalg.norm(unequal.astype(float), 2) <= A.norm <= 1.05 * np.linalg.norm(unequal.astype(float), 2)
+
+
+def test_the_entries_of_a_matrix_too_large_for_one_pass() -> None:
+    rng = np.random.default_rng(0)
+    B = np.outer(rng.standard_normal(3000), rng.standard_normal(2900)).astype(np.float32)
+    true = np.linalg.norm(B.astype(float)[:, 0]) / np.abs(B.astype(float)[0, 0]) * np.linalg.norm(B.astype(float)[0])
+    assert Matrix(B).norm == pytest.approx(true, rel=1e-3)
+    assert Matrix(np.diag(np.linspace(2, 1, 2100))).norm == pytest.approx(2, rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [5, 600])
+@pytest.mark.parametrize(("dtype", "size"), [(float, 1e200), (float, 1e-200), (np.float32, 1e25), (np.float32, 1e-25)])
+def test_squares_do_not_overflow_or_vanish(n, dtype, size) -> None:
+    B = (size * np.eye(n)).astype(dtype)
+    for A in (Matrix(B), Sparse(csr_array(B)), Operator(aslinearoperator(B))):
+        assert float(B[0, 0]) <= A.norm <= 1.05 * float(B[0, 0])
+    rows = np.vstack([B, -B])
+    assert Centred(rows).norm == pytest.approx(2**0.5 * float(B[0, 0]), rel=0.05)
+
+
+@pytest.mark.parametrize("n", [5, 600])
+def test_zero_maps(n) -> None:
+    B = np.zeros((n, n + 1))
+    for A in (Matrix(B), Sparse(csr_array(B)), Operator(aslinearoperator(B)), Centred(B), Gram(B)):
+        assert A.norm == 0.0
+
+
+def test_the_same_map_has_the_same_norm_every_time() -> None:
+    B = diags_array(np.linspace(0, 1, 700), format="csr")
+    assert Operator(aslinearoperator(B)).norm == Operator(aslinearoperator(B)).norm
+
+
+def test_a_norm_that_is_given_is_kept() -> None:
+    assert Matrix(np.eye(3), norm=7).norm == 7.0 and isinstance(Matrix(np.eye(3), norm=7).norm, float)
