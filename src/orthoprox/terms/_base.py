@@ -1,0 +1,188 @@
+"""What may be asked of a term: the abstract classes f, g and h are made of."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from orthoprox._checks import checked_weight
+from orthoprox._fields import reweighted
+from orthoprox._types import Array, Scalar
+from orthoprox.maps._base import LinearMap
+from orthoprox.terms._expression import Expression, Summand
+
+
+class Term(abc.ABC):
+    """A function of a matrix, with a weight that multiplies the whole of it."""
+
+    weight: float
+
+    @abc.abstractmethod
+    def value(self, X: Array) -> Scalar:
+        """The function at X, weight included."""
+
+    def _alone(self) -> Expression:
+        return Expression((Summand(1, self, None),), 0.0)
+
+    # Let NumPy scalars leave ``scalar * term`` to the methods below.
+    __array_ufunc__ = None
+
+    def __rmul__(self, factor: float) -> Any:
+        factor = checked_weight(factor, type(self).__name__, nonnegative=False)
+        if factor < 0 and not isinstance(self, SmoothTerm):
+            return -(-factor * self)
+        return reweighted(self, factor * self.weight)
+
+    def __mul__(self, factor: float) -> Any:
+        return self.__rmul__(factor)
+
+    def __matmul__(self, A: LinearMap) -> Expression:
+        if not isinstance(A, LinearMap):
+            return NotImplemented
+        return Expression((Summand(1, self, A),), 0.0)
+
+    def __add__(self, other: Any) -> Expression:
+        return self._alone() + other
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Expression:
+        return self._alone() - other
+
+    def __rsub__(self, other: Any) -> Expression:
+        return -self._alone() + other
+
+    def __neg__(self) -> Expression:
+        return -self._alone()
+
+
+class SmoothTerm(Term):
+    """f: differentiable, with a Lipschitz gradient.
+
+    A term whose value and gradient both come from one product with its data offers that product, so
+    that a solver can compute it once and combine it: see :class:`QuadraticTerm`.
+    """
+
+    @property
+    @abc.abstractmethod
+    def lipschitz(self) -> float | None:
+        """L_f, never too small; None when it is not known and solvers must find it by backtracking."""
+
+    @property
+    def upper_curvature(self) -> float | None:
+        """The least known c with ``f(Y) <= f(X) + <grad f(X), Y - X> + c/2 |Y - X|^2``; at most L_f, 0 if concave."""
+        return self.lipschitz
+
+    @abc.abstractmethod
+    def gradient(self, X: Array) -> Array:
+        """The gradient at X."""
+
+    def product(self, X: Array) -> Array | None:
+        """The product with the data at X; None for a term that has none to share."""
+        return None
+
+    def value_at(self, X: Array, HX: Array | None) -> Scalar:
+        """The value at X, given ``product(X)``."""
+        return self.value(X)
+
+    def gradient_at(self, X: Array, HX: Array | None) -> Array:
+        """The gradient at X, given ``product(X)``."""
+        return self.gradient(X)
+
+    def change(self, X: Array, HX: Array | None, X_new: Array, HX_new: Array | None) -> Scalar:
+        """``f(X_new) - f(X)``, given both products."""
+        return self.value_at(X_new, HX_new) - self.value_at(X, HX)
+
+
+class QuadraticTerm(SmoothTerm):
+    """f(X) = <X, HX>/2 + <C, X> + constant: one product HX gives value and gradient, and HX is linear in X."""
+
+    @abc.abstractmethod
+    def product(self, X: Array) -> Array:
+        """HX, weight included."""
+
+    @abc.abstractmethod
+    def value_at(self, X: Array, HX: Array | None) -> Scalar: ...
+
+    @abc.abstractmethod
+    def gradient_at(self, X: Array, HX: Array | None) -> Array: ...
+
+    def value(self, X: Array) -> Scalar:
+        return self.value_at(X, self.product(X))
+
+    def gradient(self, X: Array) -> Array:
+        return self.gradient_at(X, self.product(X))
+
+    def change(self, X: Array, HX: Array | None, X_new: Array, HX_new: Array | None) -> Scalar:
+        # Written in the difference, which keeps digits that the difference of two values would lose.
+        xp = array_namespace(X)
+        D = X_new - X
+        return xp.sum(D * (self.gradient_at(X, HX) + (HX_new - HX) / 2))
+
+
+class ConvexTerm(Term):
+    """g: convex and Lipschitz; it is subtracted."""
+
+    @abc.abstractmethod
+    def subgradient(self, X: Array) -> Array:
+        """One subgradient at X, always the same one at the same X."""
+
+
+class ProximableTerm(Term):
+    """h: weakly convex and Lipschitz, with an exact proximal map."""
+
+    @property
+    def weak_convexity(self) -> float:
+        """W_h: adding ``W_h/2 |y|^2`` makes h convex. Zero when h is convex."""
+        return 0.0
+
+    @abc.abstractmethod
+    def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
+        """C_h on arrays of this shape; infinite for an h that is not Lipschitz."""
+
+    @abc.abstractmethod
+    def prox(self, y: Array, mu: Scalar) -> Array:
+        """The minimiser of ``h(v) + |v - y|^2 / (2 mu)`` over v."""
+
+    @abc.abstractmethod
+    def subgradient(self, y: Array) -> Array:
+        """One subgradient at y, always the same one at the same y."""
+
+    def subgradient_distance(self, y: Array, z: Array) -> Scalar:
+        """The distance from z to the subdifferential at y, or a prox residual that vanishes with it.
+
+        The residual ``|y - prox(y + s z, s)| / s`` never exceeds the distance when h is convex and is
+        zero exactly when z is a subgradient at y. Terms with a simple subdifferential give the distance itself.
+        """
+        s = 1.0 if self.weak_convexity == 0 else min(1.0, 0.5 / self.weak_convexity)
+        return frobenius(y - self.prox(y + s * z, s)) / s
+
+
+class EntrywiseTerm(ProximableTerm):
+    """h acts on each entry by itself; its subdifferential is an interval per entry."""
+
+    @abc.abstractmethod
+    def prox_slope(self, y: Array, mu: Scalar) -> Array:
+        """The derivative of the prox, entry by entry; one of the one-sided ones at a kink."""
+
+    @abc.abstractmethod
+    def subdifferential(self, y: Array) -> tuple[Array, Array]:
+        """The lower and the upper end of the subdifferential, entry by entry."""
+
+    def subgradient(self, y: Array) -> Array:
+        low, high = self.subdifferential(y)
+        return (low + high) / 2
+
+    def subgradient_distance(self, y: Array, z: Array) -> Scalar:
+        xp = array_namespace(y)
+        low, high = self.subdifferential(y)
+        nothing = xp.zeros_like(y)
+        return frobenius(xp.maximum(low - z, nothing) + xp.maximum(z - high, nothing))
+
+
+def frobenius(a: Array) -> Scalar:
+    """The Euclidean norm of all entries."""
+    xp = array_namespace(a)
+    return xp.sqrt(xp.sum(a * a))

@@ -1,0 +1,78 @@
+"""Terms added, subtracted and bound to maps, not yet sorted into f, g, h and A."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from orthoprox.maps._base import LinearMap
+    from orthoprox.terms._base import Term
+
+
+class Summand(NamedTuple):
+    """One term with its sign, and the map it is bound to (None means the identity)."""
+
+    sign: int
+    term: Term
+    A: LinearMap | None
+
+    def __str__(self) -> str:
+        name = f"{'-' if self.sign < 0 else '+'} {type(self.term).__name__}"
+        return name if self.A is None else f"{name} @ {type(self.A).__name__}"
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A sum of summands and a constant; ``Problem.of`` sorts it."""
+
+    summands: tuple[Summand, ...]
+    constant: float
+
+    # Let NumPy scalars leave ``scalar * expression`` to the methods below.
+    __array_ufunc__ = None
+
+    def __add__(self, other: Any) -> Expression:
+        other = as_expression(other)
+        if other is None:
+            return NotImplemented
+        return Expression(self.summands + other.summands, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Expression:
+        return Expression(tuple(Summand(-sign, term, A) for sign, term, A in self.summands), -self.constant)
+
+    def __sub__(self, other: Any) -> Expression:
+        other = as_expression(other)
+        return NotImplemented if other is None else self + (-other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return -self + other
+
+    def __rmul__(self, factor: float) -> Expression:
+        factor = float(factor)
+        size, sign = abs(factor), int(math.copysign(1, factor))
+        scaled = tuple(Summand(sign * s, size * term, A) for s, term, A in self.summands)
+        return Expression(scaled, factor * self.constant)
+
+    def __mul__(self, factor: float) -> Expression:
+        return self.__rmul__(factor)
+
+    def __matmul__(self, A: LinearMap) -> Expression:
+        if not hasattr(A, "adjoint"):
+            return NotImplemented
+        bound = (Summand(s, term, A if inner is None else inner @ A) for s, term, inner in self.summands)
+        return Expression(tuple(bound), self.constant)
+
+
+def as_expression(value: Any) -> Expression | None:
+    """A term, an expression or a number as an expression; None for anything else."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Real):
+        return Expression((), float(value))
+    alone = getattr(value, "_alone", None)
+    return None if alone is None else alone()

@@ -1,0 +1,80 @@
+"""Checks on the inner parameters of terms, and on the shapes they meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
+
+
+def checked_number(value: Any, name: str, above: float) -> float:
+    """The value as a float, if it is a finite number above a bound."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number; given {value!r}.") from None
+    if not (math.isfinite(number) and number > above):
+        raise ValueError(f"{name} must be finite and greater than {above:g}; given {number}.")
+    return number
+
+
+def check_same_shape(X: Array, shape: tuple[int, ...], sentence: str) -> None:
+    """Refuse an X of another shape; the sentence says what that shape is the shape of."""
+    if tuple(X.shape) != tuple(shape):
+        raise ValueError(f"{sentence} has shape {tuple(shape)}, so X must have the same; given {tuple(X.shape)}.")
+
+
+def check_broadcasts(small: Array, y: Array, name: str) -> None:
+    """Refuse a y to whose shape a smaller array does not extend."""
+    given, wanted = tuple(small.shape), tuple(y.shape)
+    pairs = zip(reversed(given), reversed(wanted), strict=False)
+    if len(given) > len(wanted) or any(a not in (1, b) for a, b in pairs):
+        raise ValueError(f"{name} has shape {given}, which does not extend to an array of shape {wanted}.")
+
+
+def as_scalar(value: Scalar, y: Array) -> Array:
+    """A number as an array without dimensions, of the float type and on the device of y."""
+    return array_namespace(y).asarray(value, dtype=y.dtype, device=device(y))
+
+
+def check_callable(function: Any, name: str) -> None:
+    """Refuse what cannot be called."""
+    if not callable(function):
+        raise TypeError(f"{name} must be a function of X; given {type(function).__name__}.")
+
+
+def value_of(value: Callable[[Array], Any], gradient: Callable[[Array], Array] | None, X: Array, owner: str) -> Scalar:
+    """The value of a user's function at X."""
+    number = value(X) if gradient is not None else _pair(value, X, owner)[0]
+    if isinstance(number, tuple) or tuple(getattr(number, "shape", ())) != ():
+        given = "a tuple" if isinstance(number, tuple) else f"shape {tuple(number.shape)}"
+        raise ValueError(f"The value function of {owner} must return one number; given {given}.")
+    return backend_of(X).constant(number)
+
+
+def gradient_of(
+    value: Callable[[Array], Any], gradient: Callable[[Array], Array] | None, X: Array, owner: str
+) -> Array:
+    """The gradient of a user's function at X."""
+    G = gradient(X) if gradient is not None else _pair(value, X, owner)[1]
+    if tuple(getattr(G, "shape", ())) != tuple(X.shape):
+        raise ValueError(
+            f"The gradient function of {owner} must return an array of the shape {tuple(X.shape)} of X; "
+            f"given shape {tuple(getattr(G, 'shape', ()))}."
+        )
+    return backend_of(X).constant(G)
+
+
+def _pair(value: Callable[[Array], Any], X: Array, owner: str) -> tuple[Any, Any]:
+    both = value(X)
+    if not (isinstance(both, tuple) and len(both) == 2):
+        raise TypeError(
+            f"{owner} was made without a gradient, so its value function must return the pair (value, gradient); "
+            f"given {type(both).__name__}."
+        )
+    return both

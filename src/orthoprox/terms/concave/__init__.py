@@ -1,0 +1,1 @@
+"""Convex terms that are meant to be subtracted, one per file."""

@@ -1,0 +1,1 @@
+"""Terms with an exact proximal map, one per file."""

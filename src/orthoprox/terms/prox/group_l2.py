@@ -1,0 +1,72 @@
+"""The sum of the Euclidean norms of rows or columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from orthoprox._checks import checked_weight
+from orthoprox._fields import require
+from orthoprox._types import Array, Scalar
+from orthoprox.terms._base import ConvexTerm, ProximableTerm, frobenius
+
+
+@dataclass(frozen=True)
+class GroupL2(ProximableTerm, ConvexTerm):
+    r"""The group norm :math:`w \sum_i \|y_i\|_2` over rows (or columns); its prox shrinks whole groups to zero.
+
+    Parameters
+    ----------
+    by : {"rows", "columns"}
+        What the groups are.
+    weight : float
+        The factor w.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox.terms import GroupL2
+    >>> GroupL2("rows").prox(np.array([[3.0, 4.0], [0.3, 0.4]]), mu=1.0)
+    array([[2.4, 3.2],
+           [0. , 0. ]])
+    """
+
+    by: str = "rows"
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.by, str) and self.by in ("rows", "columns"),
+            f'The groups of GroupL2 must be "rows" or "columns"; given {self.by!r}.',
+        )
+        object.__setattr__(self, "weight", checked_weight(self.weight, "GroupL2"))
+
+    def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
+        return self.weight * math.sqrt(shape[0] if self.by == "rows" else shape[1])
+
+    def value(self, y: Array) -> Scalar:
+        return self.weight * array_namespace(y).sum(self._norms(y))
+
+    def prox(self, y: Array, mu: Scalar) -> Array:
+        xp = array_namespace(y)
+        norms, t = self._norms(y), mu * self.weight
+        stays = norms > t
+        return y * xp.where(stays, 1.0 - t / xp.where(stays, norms, 1.0), 0.0)
+
+    def subgradient(self, y: Array) -> Array:
+        xp = array_namespace(y)
+        norms = self._norms(y)
+        away = norms > 0
+        return y * xp.where(away, self.weight / xp.where(away, norms, 1.0), 0.0)
+
+    def subgradient_distance(self, y: Array, z: Array) -> Scalar:
+        # One subgradient where the group is not zero; the ball of radius w where it is.
+        xp = array_namespace(y)
+        inside = xp.clip(self._norms(z) - self.weight, 0.0, None)
+        return frobenius(xp.where(self._norms(y) > 0, self._norms(z - self.subgradient(y)), inside))
+
+    def _norms(self, y: Array) -> Array:
+        xp = array_namespace(y)
+        return xp.sqrt(xp.sum(y * y, axis=1 if self.by == "rows" else 0, keepdims=True))

@@ -1,0 +1,1 @@
+"""Smooth terms, one per file."""

@@ -1,0 +1,156 @@
+"""Laws of convex terms, which are subtracted: the subgradient supports the function from below."""
+
+from __future__ import annotations
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalogue_terms import CONVEX, HALF, SHAPE, label, moved, points, quartic, softplus, tanh
+from orthoprox import terms
+from orthoprox.maps import Difference
+from orthoprox.terms import (
+    L1,
+    MCP,
+    ComposedConvex,
+    ConvexSum,
+    ConvexTerm,
+    FrobeniusNorm,
+    LargestK,
+    SmoothConvex,
+    SpectralNorm,
+    Zero,
+    sum_convex,
+)
+
+laws = pytest.mark.parametrize("g", CONVEX, ids=label)
+tries = settings(max_examples=HALF)
+
+
+def test_every_convex_term_is_in_the_catalogue():
+    public = {getattr(terms, name) for name in terms.__all__}
+    kinds = {c for c in public if isinstance(c, type) and issubclass(c, ConvexTerm) and not c.__abstractmethods__}
+    assert kinds == {type(g) for g in CONVEX}
+
+
+@laws
+@given(X=points(), other=points())
+@tries
+def test_subgradient_supports_from_below(g, X, other):
+    xi = g.subgradient(X)
+    assert xi.shape == SHAPE
+    rounding = 1e-12 * (1 + abs(g.value(X)) + abs(g.value(other)) + np.linalg.norm(xi) * np.linalg.norm(other - X))
+    assert g.value(other) >= g.value(X) + np.sum(xi * (other - X)) - rounding
+
+
+@laws
+@given(X=points())
+@tries
+def test_subgradient_is_always_the_same(g, X):
+    assert np.array_equal(g.subgradient(X), g.subgradient(X.copy()))
+
+
+@laws
+@given(X=points(), c=st.sampled_from([0.0, 0.3, 1.0, 4.0]))
+@tries
+def test_the_weight_multiplies_everything(g, X, c):
+    assert np.isclose((c * g).value(X), c * g.value(X), rtol=1e-12, atol=1e-12)
+    assert np.allclose((c * g).subgradient(X), c * g.subgradient(X), rtol=1e-12, atol=1e-12)
+
+
+@laws
+def test_the_float_type_is_kept_and_strict_arrays_give_the_same(g, rng):
+    ties = np.array([[1.0, -1.0], [1.0, 0.0], [-1.0, 1.0], [0.5, 0.0]])
+    small, strict = moved(g, lambda a: a.astype(np.float32)), moved(g, array_api_strict.asarray)
+    for X in (rng.standard_normal(SHAPE), ties, np.zeros(SHAPE)):
+        X32 = X.astype(np.float32)
+        assert small.value(X32).dtype == small.subgradient(X32).dtype == np.float32
+        XS = array_api_strict.asarray(X)
+        assert np.isclose(float(strict.value(XS)), g.value(X))
+        assert np.allclose(np.asarray(strict.subgradient(XS)), g.subgradient(X))
+
+
+# What the terms are, against their definitions.
+
+
+@given(X=points(), k=st.integers(1, 12))
+@tries
+def test_largest_k_adds_the_largest(X, k):
+    g = LargestK(k, weight=0.7)
+    largest = np.sort(np.abs(X).ravel())[::-1][:k]
+    assert np.isclose(g.value(X), 0.7 * np.sum(largest), rtol=1e-12, atol=0)
+    assert np.count_nonzero(g.subgradient(X)) == min(k, np.count_nonzero(X))
+    assert np.isclose(np.sum(g.subgradient(X) * X), g.value(X), rtol=1e-12, atol=0)
+
+
+def test_ties_go_to_the_first_entries():
+    X = np.array([[1.0, -1.0], [1.0, 1.0]])
+    assert np.array_equal(LargestK(2).subgradient(X), [[1.0, -1.0], [0.0, 0.0]])
+    assert np.array_equal(LargestK(3).subgradient(-X), [[-1.0, 1.0], [-1.0, 0.0]])
+
+
+@given(X=points())
+@tries
+def test_more_than_all_entries_is_the_l1_norm(X):
+    assert np.isclose(LargestK(99).value(X), L1().value(X), rtol=1e-12, atol=0)
+    assert np.array_equal(LargestK(99).subgradient(X), L1().subgradient(X))
+
+
+@given(X=points())
+@tries
+def test_norms(X):
+    assert np.isclose(FrobeniusNorm(2.0).value(X), 2 * np.linalg.norm(X))
+    assert np.isclose(SpectralNorm(2.0).value(X), 2 * np.linalg.norm(X, 2))
+    for g in (FrobeniusNorm(2.0), SpectralNorm(2.0)):
+        assert np.isclose(np.sum(g.subgradient(X) * X), g.value(X))
+        assert np.isclose(np.linalg.norm(g.subgradient(X)), 2.0 if np.any(X) else 0.0)
+
+
+def test_nothing_at_zero():
+    for g in (FrobeniusNorm(), SpectralNorm(), LargestK(2)):
+        assert np.array_equal(g.subgradient(np.zeros(SHAPE)), np.zeros(SHAPE))
+
+
+def test_sums_and_compositions(rng):
+    X = rng.standard_normal(SHAPE)
+    g = ConvexSum((L1(0.5), LargestK(2)), weight=3.0)
+    assert np.isclose(g.value(X), 1.5 * np.sum(np.abs(X)) + 3 * LargestK(2).value(X))
+    assert isinstance(sum_convex([]), Zero)
+    assert sum_convex([Zero(), g]) is g
+    assert np.isclose(sum_convex([g, L1()]).value(X), g.value(X) + L1().value(X))
+    assert np.isclose(ComposedConvex(L1(), Difference(), weight=2.0).value(X), 2 * np.sum(np.abs(np.diff(X, axis=0))))
+    assert np.isclose(SmoothConvex(quartic, weight=2.0).value(X), np.sum(X**4) / 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: LargestK(0), "positive"),
+        (lambda: LargestK(-3), "positive"),
+        (lambda: LargestK(True), "positive"),
+        (lambda: LargestK(2.5), "whole number"),
+        (lambda: LargestK(2, weight=-1.0), "not be negative"),
+        (lambda: FrobeniusNorm("heavy"), "number"),
+        (lambda: SpectralNorm(np.nan), "finite"),
+        (lambda: SmoothConvex(softplus, tanh, weight=-1.0), "not be negative"),
+        (lambda: SmoothConvex(None), "function of X"),
+        (lambda: SmoothConvex(softplus, 1.0), "function of X"),
+        (lambda: SmoothConvex(softplus).subgradient(np.ones(SHAPE)), "pair"),
+        (lambda: SmoothConvex(softplus, lambda X: X[:1, :]).subgradient(np.ones(SHAPE)), "shape"),
+        (lambda: ConvexSum(()), "at least one"),
+        (lambda: ConvexSum((MCP(),)), "ConvexTerm"),
+        (lambda: ComposedConvex(MCP(), Difference()), "ConvexTerm"),
+        (lambda: ComposedConvex(L1(), 2.0), "LinearMap"),
+    ],
+)
+def test_a_refusal_is_a_sentence(make, words):
+    with pytest.raises((ValueError, TypeError), match=words) as refusal:
+        make()
+    assert "given" in str(refusal.value) and str(refusal.value).rstrip().endswith(".")
+
+
+def test_k_may_be_any_kind_of_whole_number():
+    assert LargestK(np.int64(3)) == LargestK(3)
+    assert type(LargestK(np.int64(3)).k) is int

@@ -1,0 +1,365 @@
+"""Laws of proximable terms: prox, subdifferential, constants, slopes, scaling."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from catalogue_terms import COLUMNS, ENTRYWISE, HALF, PROXIMABLE, ROWS, SHAPE, C, label, moved, points
+from orthoprox import terms
+from orthoprox.terms import (
+    L1,
+    MCP,
+    SCAD,
+    EntrywiseTerm,
+    FrobeniusNorm,
+    GroupL2,
+    Huber,
+    LInf,
+    LogSum,
+    NegativePart,
+    Nuclear,
+    ProximableTerm,
+    SeparableSum,
+    Shifted,
+    WeightedL1,
+    Zero,
+)
+
+laws = pytest.mark.parametrize("h", PROXIMABLE, ids=label)
+entrywise_laws = pytest.mark.parametrize("h", ENTRYWISE, ids=label)
+tries = settings(max_examples=HALF)
+below = st.floats(0.01, 0.95)
+below_and_above = st.one_of(below, st.sampled_from([1.0, 1.0001, 1.5, 2.0, 3.5, 40.0]), st.floats(1.0, 30.0))
+sides = st.sampled_from([1e-1, 1e-2, 1e-4, -1e-1, -1e-2, -1e-4])
+
+
+def step(h, fraction):
+    """The mu that is this fraction of 1 / W_h, or of 2 when h is convex."""
+    W = h.weak_convexity
+    return fraction * (1 / W if W > 0 else 2.0)
+
+
+def size(a):
+    return float(np.linalg.norm(a))
+
+
+def test_every_proximable_term_is_in_the_catalogue():
+    public = {getattr(terms, name) for name in terms.__all__}
+    kinds = {c for c in public if isinstance(c, type) and issubclass(c, ProximableTerm) and not c.__abstractmethods__}
+    assert kinds == {type(h) for h in PROXIMABLE}
+    assert {c for c in kinds if issubclass(c, EntrywiseTerm)} == {type(h) for h in ENTRYWISE}
+
+
+# The prox.
+
+
+@laws
+@given(y=points(), other=points(), direction=points(scales=(1.0,)), s=sides, fraction=below_and_above)
+@tries
+def test_prox_is_the_minimiser(h, y, other, direction, s, fraction):
+    mu = step(h, fraction)
+    p = h.prox(y, mu)
+    assert p.shape == SHAPE and np.all(np.isfinite(p))
+    cost = lambda v: h.value(v) + size(v - y) ** 2 / (2 * mu)
+    # An entry that is zero is a rival too: there the weakly convex terms have a second valley.
+    rivals = [other, y, 0 * y, p + s * direction, p + 1e-3 * s * direction, np.where(direction > 0, p, 0.0)]
+    rivals += [np.where(direction > 0, p, y)]
+    for v in rivals:
+        assert cost(p) <= cost(v) + 1e-12 * (1 + cost(v))
+
+
+@laws
+@given(y=points(), fraction=below_and_above)
+@tries
+def test_prox_solves_the_optimality_condition(h, y, fraction):
+    mu = step(h, fraction)
+    p = h.prox(y, mu)
+    assert h.subgradient_distance(p, (y - p) / mu) <= 1e-9 * (1 + size(y)) * (1 + 1 / mu)
+
+
+GRID = np.arange(-7.0, 7.0, 1 / 128)
+
+
+@cache
+def values_on_grid(place):
+    """Of the entry in a column, for all weights above: entry by entry, h is a function of one number."""
+    h, row, column = ENTRYWISE[place[0]], place[1], place[2]
+    result = np.empty(len(GRID))
+    for i, v in enumerate(GRID):
+        E = np.zeros(SHAPE)
+        E[row, column] = v
+        result[i] = h.value(E)
+    return result
+
+
+@pytest.mark.parametrize("number", range(len(ENTRYWISE)), ids=[label(h) for h in ENTRYWISE])
+@given(y=points(scales=(1.0,)), fraction=below_and_above)
+@tries
+def test_prox_agrees_with_a_grid_search(number, y, fraction):
+    h = ENTRYWISE[number]
+    mu = step(h, fraction)
+    p = h.prox(y, mu)
+    for row, column in ((0, 0), (1, 1), (3, 1)):
+        costs = values_on_grid((number, row, column)) + (GRID - y[row, column]) ** 2 / (2 * mu)
+        E = np.zeros(SHAPE)
+        E[row, column] = p[row, column]
+        cost = h.value(E) + (p[row, column] - y[row, column]) ** 2 / (2 * mu)
+        assert cost <= np.min(costs) + 1e-12
+        # and where the best valley is the only good one, the grid point in it is near
+        good = GRID[costs <= np.min(costs) + 1e-3 / mu]
+        assert good.min() - 0.1 <= p[row, column] <= good.max() + 0.1
+
+
+@laws
+@given(y=points())
+@tries
+def test_prox_of_a_tiny_step_hardly_moves(h, y):
+    assert size(h.prox(y, 1e-12) - y) <= 1e-12 * h.lipschitz_constant(SHAPE) * (1 + 1e-6) + 1e-13 * size(y)
+
+
+def test_a_penalty_that_hardly_bends_is_the_l1_norm_to_the_last_digits():
+    y = np.array([[0.75, -2.0], [0.25, 1.0]])
+    wanted = L1().prox(y, 0.5)
+    assert np.allclose(LogSum(eps=1e12, weight=1e12).prox(y, 0.5), wanted, rtol=1e-11, atol=0)
+    assert np.allclose(MCP(lam=1.0, gamma=1e12).prox(y, 0.5), wanted, rtol=1e-11, atol=0)
+    assert np.allclose(Huber(delta=1e-12).prox(y, 0.5), wanted, rtol=1e-11, atol=1e-11)
+
+
+@laws
+@given(y=points(), fraction=below_and_above)
+@tries
+def test_mu_may_be_an_array_without_dimensions(h, y, fraction):
+    mu = step(h, fraction)
+    assert np.allclose(h.prox(y, np.asarray(mu)), h.prox(y, mu), rtol=1e-12, atol=1e-12)
+
+
+# The subdifferential.
+
+
+@laws
+@given(y=points(), v=points())
+@tries
+def test_subgradient_supports_from_below(h, y, v):
+    z, W = h.subgradient(y), h.weak_convexity
+    rounding = 1e-12 * (1 + h.value(y) + h.value(v) + size(z) * size(v - y))
+    assert h.value(v) >= h.value(y) + np.sum(z * (v - y)) - W / 2 * size(v - y) ** 2 - rounding
+    assert np.array_equal(z, h.subgradient(y.copy()))
+    assert h.subgradient_distance(y, z) <= 1e-11 * (1 + size(y))
+
+
+@laws
+@given(y=points(), z=points(scales=(1.0, 1e2)))
+@tries
+def test_what_does_not_support_is_at_a_distance(h, y, z):
+    # A z longer than the Lipschitz constant is no subgradient.
+    C_h = h.lipschitz_constant(SHAPE)
+    assume(size(z) > 0.5)
+    z = z * (C_h + 1) / size(z)
+    assert h.subgradient_distance(y, z) >= 1e-2
+
+
+multiples = points(scales=(1.0,)).map(lambda y: np.round(16 * y) / 16)
+
+
+@entrywise_laws
+@given(y=multiples)
+@tries
+def test_subdifferential_is_between_the_one_sided_slopes(h, y):
+    low, high = h.subdifferential(y)
+    t = 1e-6
+    for place in np.ndindex(*SHAPE):
+        E = np.zeros(SHAPE)
+        E[place] = t
+        left, right = (h.value(y) - h.value(y - E)) / t, (h.value(y + E) - h.value(y)) / t
+        assert math.isclose(low[place], left, abs_tol=1e-4) and math.isclose(high[place], right, abs_tol=1e-4)
+
+
+@entrywise_laws
+@given(y=multiples, outside=st.floats(0.0, 2.0), inside=st.floats(0.0, 1.0))
+@tries
+def test_distance_to_an_interval(h, y, outside, inside):
+    low, high = h.subdifferential(y)
+    within = low + inside * (high - low)
+    assert h.subgradient_distance(y, within) <= 1e-14
+    expected = outside * math.sqrt(y.size)
+    assert np.isclose(h.subgradient_distance(y, low - outside), expected, atol=1e-12)
+    assert np.isclose(h.subgradient_distance(y, high + outside), expected, atol=1e-12)
+    z = within.copy()
+    z[0, 0] = high[0, 0] + outside
+    assert np.isclose(h.subgradient_distance(y, z), outside, atol=1e-12)
+
+
+@given(y=points(), z=points(), by=st.sampled_from(["rows", "columns"]))
+@tries
+def test_distance_of_groups(y, z, by):
+    w, squares = 0.9, 0.0
+    for a, b in zip(*((y, z) if by == "rows" else (y.T, z.T)), strict=True):
+        squares += max(size(b) - w, 0) ** 2 if not np.any(a) else size(b - w * a / size(a)) ** 2
+    assert np.isclose(GroupL2(by, weight=w).subgradient_distance(y, z), math.sqrt(squares), atol=1e-12)
+
+
+def test_distance_of_parts_and_of_a_shift(rng):
+    y, z = rng.standard_normal(SHAPE), rng.standard_normal(SHAPE)
+    h = SeparableSum((L1(), GroupL2()), rows=(1, 3), weight=2.0)
+    parts = L1(2.0).subgradient_distance(y[:1], z[:1]), GroupL2(weight=2.0).subgradient_distance(y[1:], z[1:])
+    assert np.isclose(h.subgradient_distance(y, z), math.hypot(*parts))
+    assert np.isclose(Shifted(L1(), C, 2.0).subgradient_distance(y, z), L1(2.0).subgradient_distance(y - C, z))
+
+
+# The constants.
+
+
+@laws
+@given(y=points(), v=points())
+@tries
+def test_lipschitz_constant_and_weak_convexity_hold(h, y, v):
+    C_h, W = h.lipschitz_constant(SHAPE), h.weak_convexity
+    rounding = 1e-12 * (1 + h.value(y) + h.value(v))
+    assert abs(h.value(y) - h.value(v)) <= C_h * size(y - v) * (1 + 1e-12) + rounding
+    middle = h.value((y + v) / 2)
+    assert middle <= (h.value(y) + h.value(v)) / 2 + W / 8 * size(y - v) ** 2 + rounding
+
+
+@pytest.mark.parametrize("h", [h for h in ENTRYWISE if h.weak_convexity > 0], ids=label)
+def test_weak_convexity_is_not_larger_than_it_need_be(h):
+    a = h.lam * h.a / 2 + h.lam / 2 if isinstance(h, SCAD) else 1e-3
+    curve = lambda v: float(h.value(np.array([[v]])))
+    t = 1e-4
+    assert np.isclose((2 * curve(a) - curve(a + t) - curve(a - t)) / t**2, h.weak_convexity, rtol=2e-2)
+
+
+def test_lipschitz_constants_are_reached():
+    ones, n = np.ones(SHAPE), ROWS * COLUMNS
+    for h in (L1(0.7), WeightedL1(np.full((1, 2), 2.0), 0.3), GroupL2("rows", 0.7), GroupL2("columns", 0.7)):
+        assert np.isclose(h.value(ones) / size(ones), h.lipschitz_constant(SHAPE))
+    for h in (MCP(2.0, 3.0, 0.7), SCAD(2.0, 3.7, 0.7), LogSum(0.5, 0.7)):
+        assert np.isclose(h.value(1e-7 * ones) / size(1e-7 * ones), h.lipschitz_constant(SHAPE), rtol=1e-5)
+    assert np.isclose(NegativePart(0.7).value(-ones) / size(ones), NegativePart(0.7).lipschitz_constant(SHAPE))
+    assert np.isclose(Huber(1.0, 0.7).lipschitz_constant(SHAPE), 0.7 * math.sqrt(n))
+    assert np.isclose(Nuclear(0.7).value(np.eye(*SHAPE)) / math.sqrt(2), Nuclear(0.7).lipschitz_constant(SHAPE))
+    assert LInf(0.7).lipschitz_constant(SHAPE) == 0.7 and Zero().lipschitz_constant(SHAPE) == 0.0
+    h = SeparableSum((LInf(3.0), L1(2.0)), rows=(2, 2), weight=2.0)
+    assert np.isclose(h.lipschitz_constant(SHAPE), 2 * math.sqrt(9 + 4 * 4))
+    assert SeparableSum((MCP(1.0, 2.0), MCP(1.0, 5.0)), rows=(1, 3), weight=4.0).weak_convexity == 2.0
+
+
+# Slopes, scaling, libraries.
+
+
+@entrywise_laws
+@given(y=points(scales=(1.0,)), fraction=st.one_of(below, st.sampled_from([1.5, 3.0, 10.0])))
+@tries
+def test_prox_slope_agrees_with_differences(h, y, fraction):
+    mu, t = step(h, fraction), 1e-7
+    left, right = (h.prox(y, mu) - h.prox(y - t, mu)) / t, (h.prox(y + t, mu) - h.prox(y, mu)) / t
+    slope = h.prox_slope(y, mu)
+    # Where it jumps there is no slope; where it bends, one of the two sides or a number between will do.
+    smooth = (np.abs(left) < 1e3) & (np.abs(right) < 1e3)
+    tolerance = 1e-3 * (1 + np.abs(slope)) ** 3
+    assert np.all((slope >= np.minimum(left, right) - tolerance) | ~smooth)
+    assert np.all((slope <= np.maximum(left, right) + tolerance) | ~smooth)
+
+
+@laws
+@given(y=points(), c=st.sampled_from([0.3, 1.0, 4.0]), fraction=below)
+@tries
+def test_the_weight_multiplies_everything(h, y, c, fraction):
+    k, mu = c * h, step(h, fraction)
+    close = lambda a, b: np.allclose(a, b, rtol=1e-9, atol=1e-9 * (1 + size(y)))
+    assert close(k.value(y), c * h.value(y))
+    assert close(k.subgradient(y), c * h.subgradient(y))
+    assert close(k.weak_convexity, c * h.weak_convexity)
+    assert close(k.lipschitz_constant(SHAPE), c * h.lipschitz_constant(SHAPE))
+    assert close(k.prox(y, mu / c), h.prox(y, mu))
+
+
+@laws
+@given(y=points(), mu=st.sampled_from([1e-3, 1.0, 1e3]))
+@tries
+def test_weight_zero_is_harmless(h, y, mu):
+    h = 0.0 * h
+    assert h.value(y) == 0 and h.weak_convexity == 0 and h.lipschitz_constant(SHAPE) == 0
+    assert np.allclose(h.prox(y, mu), y, rtol=1e-12, atol=1e-12 * size(y))
+    assert h.subgradient_distance(y, 0 * y) <= 1e-10 * (1 + size(y))
+    if isinstance(h, EntrywiseTerm):
+        assert np.allclose(h.prox_slope(y, mu), 1.0)
+
+
+AWKWARD = np.array([[1.0, -1.0], [0.0, 2.5], [1e-3, 0.7], [-3.0, 1.0]])
+
+
+@laws
+@pytest.mark.parametrize("fraction", [0.3, 1.0, 4.0])
+def test_strict_arrays_give_the_same_numbers(h, fraction):
+    strict, mu = moved(h, array_api_strict.asarray), step(h, fraction)
+    for y in (AWKWARD, 0 * AWKWARD):
+        z = np.flip(y)
+        ys, zs = array_api_strict.asarray(y), array_api_strict.asarray(z)
+        pairs = [
+            (strict.value(ys), h.value(y)),
+            (strict.prox(ys, mu), h.prox(y, mu)),
+            (strict.prox(ys, array_api_strict.asarray(mu)), h.prox(y, mu)),
+            (strict.subgradient(ys), h.subgradient(y)),
+            (strict.subgradient_distance(ys, zs), h.subgradient_distance(y, z)),
+        ]
+        if isinstance(h, EntrywiseTerm):
+            pairs += [(strict.prox_slope(ys, mu), h.prox_slope(y, mu))]
+            pairs += list(zip(strict.subdifferential(ys), h.subdifferential(y), strict=True))
+        for ours, numpys in pairs:
+            assert np.allclose(np.asarray(ours), numpys, rtol=1e-12, atol=1e-12)
+
+
+@laws
+def test_the_float_type_is_kept(h):
+    h = moved(h, lambda a: a.astype(np.float32))
+    y = AWKWARD.astype(np.float32)
+    for mu in (0.3, np.float32(0.3), np.asarray(0.3, dtype=np.float32)):
+        results = [h.value(y), h.prox(y, mu), h.subgradient(y), h.subgradient_distance(y, y)]
+        if isinstance(h, EntrywiseTerm):
+            results += [h.prox_slope(y, mu), *h.subdifferential(y)]
+        assert {result.dtype for result in results} == {np.dtype(np.float32)}
+
+
+def test_a_refused_shape_or_setting_is_a_sentence():
+    wide = np.ones((ROWS, 5))
+    for make, words in [
+        (lambda: L1(-1.0), "not be negative"),
+        (lambda: Nuclear("heavy"), "number"),
+        (lambda: LInf(np.inf), "finite"),
+        (lambda: NegativePart(-1.0), "not be negative"),
+        (lambda: Zero(np.nan), "finite"),
+        (lambda: GroupL2("blocks"), "rows"),
+        (lambda: GroupL2(weight=-1.0), "not be negative"),
+        (lambda: Huber(0.0), "greater than 0"),
+        (lambda: Huber(np.nan), "finite"),
+        (lambda: MCP(lam=0.0), "greater than 0"),
+        (lambda: MCP(gamma=-1.0), "greater than 0"),
+        (lambda: MCP(gamma="a"), "number"),
+        (lambda: SCAD(a=1.0), "greater than 1"),
+        (lambda: SCAD(lam=-1.0), "greater than 0"),
+        (lambda: LogSum(eps=0.0), "greater than 0"),
+        (lambda: WeightedL1([1.0, 2.0]), "array"),
+        (lambda: WeightedL1(np.array([1, 2])), "floating"),
+        (lambda: WeightedL1(np.array([1.0, -2.0])), "not negative"),
+        (lambda: WeightedL1(np.array([1.0, np.nan])), "finite"),
+        (lambda: WeightedL1(np.zeros((0, 2))), "empty"),
+        (lambda: WeightedL1(np.ones((2, 2))).prox(wide, 1.0), "does not extend"),
+        (lambda: WeightedL1(np.ones(2)).value(wide), "does not extend"),
+        (lambda: Shifted(L1(), C).prox(wide, 1.0), "does not extend"),
+        (lambda: Shifted(L1(), [1.0]), "array"),
+        (lambda: Shifted(FrobeniusNorm(), C), "prox"),
+        (lambda: SeparableSum((L1(), L1()), rows=(3,)), "each of its 2 parts"),
+        (lambda: SeparableSum((L1(), L1()), rows=(3, 0)), "positive"),
+        (lambda: SeparableSum((FrobeniusNorm(),), rows=(3,)), "ProximableTerm"),
+        (lambda: SeparableSum((L1(), L1()), rows=(3, 3)).prox(wide, 1.0), "6 rows"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=words) as refusal:
+            make()
+        assert str(refusal.value).endswith(".")

@@ -1,0 +1,307 @@
+"""Laws of smooth terms: gradient, product, constants, scaling; and what the bounds and sums are made of."""
+
+from __future__ import annotations
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, eye_array
+from scipy.sparse.linalg import aslinearoperator
+
+from catalogue_terms import HALF, SHAPE, SMOOTH, B, C, Q, Y, label, moved, points, quartic, softplus, tanh
+from orthoprox import terms
+from orthoprox.maps import Difference, Identity, Matrix
+from orthoprox.terms import (
+    L1,
+    ComposedQuadratic,
+    ComposedSmooth,
+    ExplainedVariance,
+    LeastSquares,
+    Linear,
+    Quadratic,
+    QuadraticSum,
+    QuadraticTerm,
+    Smooth,
+    SmoothSum,
+    SmoothTerm,
+    Zero,
+    check_gradient,
+    compose_smooth,
+    sum_smooth,
+)
+
+laws = pytest.mark.parametrize("f", SMOOTH, ids=label)
+factors = st.sampled_from([2.5, 1.0, 0.0, -0.5, -3.0])
+tries = settings(max_examples=HALF)
+
+
+def inner(a, b):
+    return float(np.sum(a * b))
+
+
+def size(a):
+    return float(np.linalg.norm(a))
+
+
+def slack(f, *Xs):
+    """What rounding may do to a value computed from these points."""
+    return 1e-10 * (1 + sum(abs(f.value(X)) + size(X) ** 2 + size(f.gradient(X)) * size(X) for X in Xs))
+
+
+def test_every_smooth_term_is_in_the_catalogue():
+    public = {getattr(terms, name) for name in terms.__all__}
+    kinds = {c for c in public if isinstance(c, type) and issubclass(c, SmoothTerm) and not c.__abstractmethods__}
+    assert kinds == {type(f) for f in SMOOTH}
+
+
+@laws
+@given(X=points(scales=(1.0, 1e-4, 1e2)))
+@tries
+def test_gradient_agrees_with_differences(f, X):
+    t = 1e-4 * max(np.max(np.abs(X)), 1e-2)
+    numeric = np.empty(SHAPE)
+    for place in np.ndindex(*SHAPE):
+        E = np.zeros(SHAPE)
+        E[place] = t
+        numeric[place] = (f.value(X + E) - f.value(X - E)) / (2 * t)
+    tolerance = 1e-6 * (1 + size(f.gradient(X)) + size(X)) + 1e-14 * abs(f.value(X)) / t
+    assert np.allclose(f.gradient(X), numeric, rtol=0, atol=tolerance)
+    assert f.gradient(X).shape == SHAPE
+
+
+@laws
+@given(X=points(), X_new=points())
+@tries
+def test_what_is_given_the_product_agrees(f, X, X_new):
+    HX, HX_new = f.product(X), f.product(X_new)
+    assert np.isclose(f.value_at(X, HX), f.value(X), rtol=1e-9, atol=slack(f, X))
+    assert np.allclose(f.gradient_at(X, HX), f.gradient(X), rtol=1e-9, atol=1e-9 * (1 + size(X)))
+    difference = f.value(X_new) - f.value(X)
+    assert np.isclose(f.change(X, HX, X_new, HX_new), difference, rtol=0, atol=slack(f, X, X_new))
+
+
+@pytest.mark.parametrize("f", [f for f in SMOOTH if isinstance(f, QuadraticTerm)], ids=label)
+@given(X=points(), other=points(), a=factors, b=factors)
+@tries
+def test_product_of_a_quadratic_term_is_linear_and_symmetric(f, X, other, a, b):
+    scale = 1e-10 * (1 + size(X)) * (1 + size(other))
+    assert np.allclose(f.product(a * X + b * other), a * f.product(X) + b * f.product(other), rtol=1e-9, atol=scale)
+    assert np.isclose(inner(other, f.product(X)), inner(X, f.product(other)), rtol=1e-9, atol=scale)
+
+
+@laws
+@given(X=points(), other=points(), c=factors)
+@tries
+def test_lipschitz_constant_holds(f, X, other, c):
+    f = c * f
+    if f.lipschitz is None:
+        assert f.upper_curvature is None
+        return
+    assert 0 <= f.upper_curvature <= f.lipschitz
+    rounding = 1e-12 * (1 + size(X) + size(other)) * (1 + f.lipschitz)
+    assert size(f.gradient(X) - f.gradient(other)) <= f.lipschitz * size(X - other) * (1 + 1e-9) + rounding
+
+
+@laws
+@given(X=points(), other=points(), c=factors)
+@tries
+def test_upper_curvature_holds(f, X, other, c):
+    f = c * f
+    if f.upper_curvature is None:
+        return
+    D = other - X
+    gap = f.value(other) - f.value(X) - inner(f.gradient(X), D)
+    tolerance = slack(f, X, other)
+    assert gap <= f.upper_curvature / 2 * size(D) ** 2 + tolerance
+    assert gap >= -f.lipschitz / 2 * size(D) ** 2 - tolerance
+
+
+@laws
+@given(X=points(), c=factors)
+@tries
+def test_the_weight_multiplies_everything(f, X, c):
+    g = c * f
+    assert np.isclose(g.value(X), c * f.value(X), rtol=1e-10, atol=slack(f, X))
+    assert np.allclose(g.gradient(X), c * f.gradient(X), rtol=1e-10, atol=1e-10 * (1 + size(X)))
+    assert (g.lipschitz is None) == (f.lipschitz is None)
+    if f.lipschitz is not None:
+        assert np.isclose(g.lipschitz, abs(c) * f.lipschitz)
+
+
+@laws
+def test_the_float_type_is_kept_and_strict_arrays_give_the_same(f, rng):
+    X, other = rng.standard_normal(SHAPE), rng.standard_normal(SHAPE)
+    small = moved(f, lambda a: a.astype(np.float32))
+    X32 = X.astype(np.float32)
+    HX32 = small.product(X32)
+    for result in (small.value(X32), small.gradient(X32), small.value_at(X32, HX32), small.gradient_at(X32, HX32)):
+        assert result.dtype == np.float32
+    strict = moved(f, array_api_strict.asarray)
+    XS, otherS = array_api_strict.asarray(X), array_api_strict.asarray(other)
+    assert np.isclose(float(strict.value(XS)), f.value(X))
+    assert np.allclose(np.asarray(strict.gradient(XS)), f.gradient(X))
+    change = strict.change(XS, strict.product(XS), otherS, strict.product(otherS))
+    assert np.isclose(float(change), f.change(X, f.product(X), other, f.product(other)))
+
+
+# What the terms are, against their formulas.
+
+
+@pytest.mark.parametrize("data", [B, csr_array(B), aslinearoperator(B), Matrix(B)], ids=lambda d: type(d).__name__)
+def test_formulas_with_any_kind_of_data(data, rng):
+    X = rng.standard_normal(SHAPE)
+    assert np.isclose(ExplainedVariance(data, weight=0.7).value(X), -0.35 * size(B @ X) ** 2)
+    assert np.isclose(LeastSquares(data, Y, weight=0.7).value(X), 0.35 * size(B @ X - Y) ** 2)
+    assert np.isclose(LeastSquares(data, weight=0.7).value(X), 0.35 * size(B @ X) ** 2)
+    assert np.allclose(LeastSquares(data, Y, weight=0.7).gradient(X), 0.7 * B.T @ (B @ X - Y))
+    largest = np.linalg.norm(B, 2) ** 2
+    assert largest <= ExplainedVariance(data).lipschitz <= 1.1 * largest
+
+
+def test_quadratic_and_linear_formulas(rng):
+    X = rng.standard_normal(SHAPE)
+    assert np.isclose(Quadratic(Q, weight=2.0).value(X), inner(X, Q @ X))
+    assert np.isclose(Linear(C, weight=2.0).value(X), 2 * inner(C, X))
+    assert np.allclose(Linear(C, weight=2.0).gradient(X), 2 * C)
+
+
+def test_upper_curvature_is_exact_where_it_can_be():
+    D = np.diag([3.0, 1.0, -5.0])
+    assert np.isclose(Quadratic(D, weight=2.0).upper_curvature, 6.0)
+    assert np.isclose(Quadratic(D, weight=-2.0).upper_curvature, 10.0)
+    assert Quadratic(-np.eye(3)).upper_curvature == 0.0
+    assert np.isclose(Quadratic(csr_array(D)).upper_curvature, 5.0)
+    assert ExplainedVariance(B).upper_curvature == 0.0 < ExplainedVariance(B, weight=-1.0).upper_curvature
+    assert LeastSquares(B, weight=-1.0).upper_curvature == 0.0 < LeastSquares(B).upper_curvature
+    assert QuadraticSum((ExplainedVariance(B), Linear(C))).upper_curvature == 0.0
+    assert ComposedQuadratic(ExplainedVariance(B[:, :3]), Difference()).upper_curvature == 0.0
+
+
+def test_a_sum_is_sorted_and_flattened(rng):
+    X = rng.standard_normal(SHAPE)
+    quadratic, other = Quadratic(Q), Smooth(quartic)
+    assert isinstance(sum_smooth([]), Zero)
+    assert sum_smooth([Zero(), other]) is other
+    assert isinstance(sum_smooth([quadratic, Linear(C), Zero()]), QuadraticTerm)
+    nested = sum_smooth([0.5 * sum_smooth([quadratic, Linear(C)]), -2.0 * sum_smooth([other, quadratic]), Linear(C)])
+    assert isinstance(nested, SmoothSum) and len(nested.parts) == 5
+    assert np.isclose(nested.value(X), -1.5 * quadratic.value(X) + 1.5 * inner(C, X) - 2 * other.value(X))
+    assert nested.lipschitz is None
+    assert SmoothSum((other,)).product(X) is None
+    assert np.allclose(nested.product(X), -1.5 * Q @ X)
+
+
+def test_composition_is_sorted():
+    f = Quadratic(Q)
+    assert compose_smooth(f, Identity()) is f
+    assert isinstance(compose_smooth(Zero(), Difference()), Zero)
+    assert isinstance(compose_smooth(f, Matrix(Q)), ComposedQuadratic)
+    assert isinstance(compose_smooth(Smooth(quartic), Difference()), ComposedSmooth)
+    bound = ComposedSmooth(Smooth(softplus, tanh, lipschitz=2.0), 3.0 * Identity(), weight=-0.5)
+    assert np.isclose(bound.lipschitz, 9.0)
+
+
+# What is refused, and how.
+
+X0 = np.ones(SHAPE)
+REFUSED = [
+    (lambda: Quadratic(np.arange(9.0).reshape(3, 3)), "symmetric"),
+    (lambda: Quadratic(csr_array(np.triu(np.ones((3, 3))))), "symmetric"),
+    (lambda: Quadratic(np.ones((2, 3))), "square"),
+    (lambda: Quadratic(aslinearoperator(np.ones((2, 3)))), "square"),
+    (lambda: Quadratic(np.eye(2), weight=np.nan), "finite"),
+    (lambda: ExplainedVariance(B, weight=np.inf), "finite"),
+    (lambda: Linear(np.array([1.0])), "two dimensions"),
+    (lambda: Linear(C).value(np.ones((3, 2))), "same"),
+    (lambda: LeastSquares(B, np.ones((4, 2))), "as many rows"),
+    (lambda: LeastSquares(B, np.ones((5, 1))).value(X0), "same"),
+    (lambda: LeastSquares(B, np.ones((5, 1))).gradient(X0), "same"),
+    (lambda: Smooth(softplus, tanh, lipschitz=-1.0), "not negative"),
+    (lambda: Smooth(softplus, tanh, lipschitz=np.inf), "finite"),
+    (lambda: Smooth(softplus, tanh, lipschitz="large"), "number or None"),
+    (lambda: Smooth(3.0), "function of X"),
+    (lambda: Smooth(softplus, 3.0), "function of X"),
+    (lambda: Smooth(softplus).value(X0), "pair"),
+    (lambda: Smooth(quartic, tanh).value(X0), "one number"),
+    (lambda: Smooth(tanh, tanh).value(X0), "one number"),
+    (lambda: Smooth(softplus, lambda X: X[:1, :]).gradient(X0), "shape"),
+    (lambda: SmoothSum(()), "at least one"),
+    (lambda: QuadraticSum((Smooth(quartic),)), "QuadraticTerm"),
+    (lambda: ComposedSmooth(L1(), Difference()), "SmoothTerm"),
+    (lambda: ComposedSmooth(Smooth(quartic), B), "LinearMap"),
+    (lambda: check_gradient((softplus, lambda X: X[:1, :]), X0), "shape"),
+    (lambda: check_gradient((softplus, tanh), X0, directions=0), "at least one"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), REFUSED)
+def test_a_refusal_is_a_sentence(make, words):
+    with pytest.raises((ValueError, TypeError), match=words) as refusal:
+        make()
+    assert str(refusal.value).endswith(".") and "given" in str(refusal.value)
+
+
+def test_symmetric_up_to_rounding_is_let_through(rng):
+    P = np.linalg.qr(rng.standard_normal((50, 50)))[0]
+    Quadratic((P * np.arange(50.0)) @ P.T)
+    Quadratic(((P * np.arange(50.0)) @ P.T).astype(np.float32))
+    Quadratic(eye_array(600, format="csr"))
+    with pytest.raises(ValueError, match="symmetric"):
+        Quadratic(np.eye(50) + 1e-6 * np.triu(np.ones((50, 50)), 1))
+
+
+# The check of gradients.
+
+
+@laws
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 1e3, 1e8])
+def test_a_right_gradient_passes(f, scale, rng):
+    assert check_gradient(scale * f, rng.standard_normal(SHAPE)).ok
+    if not isinstance(f, Zero) and scale < 1e8:
+        assert check_gradient(f, scale * rng.standard_normal(SHAPE)).ok
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda X: 2 * (Q @ X + C),
+        lambda X: -(Q @ X + C),
+        lambda X: Q @ X,
+        lambda X: C,
+        lambda X: 0 * X,
+        lambda X: (Q @ X + C) * np.array([1.0, 1.1], dtype=X.dtype),
+    ],
+)
+def test_a_wrong_gradient_is_told(wrong, scale, dtype, rng):
+    X = rng.standard_normal(SHAPE).astype(dtype)
+    value = lambda X: scale * (np.sum(X * (Q.astype(dtype) @ X)) / 2 + np.sum(C.astype(dtype) * X))
+    right = lambda X: scale * (Q.astype(dtype) @ X + C.astype(dtype))
+    assert check_gradient((value, right), X).ok
+    check = check_gradient((value, lambda X: (scale * wrong(X)).astype(dtype)), X)
+    assert not check.ok and "does not agree" in str(check)
+
+
+def test_gradient_checks_where_it_is_hard(rng):
+    X = rng.standard_normal(SHAPE)
+    offset = (lambda X: 1e8 + softplus(X), tanh)
+    assert check_gradient(offset, X).ok
+    assert not check_gradient((offset[0], lambda X: 0 * X), X).ok
+    assert check_gradient((quartic_value, lambda X: X**3), np.zeros(SHAPE)).ok
+    assert check_gradient((lambda X: np.sum(np.cos(X)), lambda X: -np.sin(X)), 1e4 * X).ok
+    assert not check_gradient((lambda X: np.sum(np.cos(X)), np.sin), 1e4 * X).ok
+    assert check_gradient((lambda X: np.sum(np.cos(X)), lambda X: -np.sin(X)), 0 * X).ok
+    assert not check_gradient((lambda X: np.sum(np.cos(X)), lambda X: 1e-2 + X), 0 * X).ok
+    many = rng.standard_normal((200, 100))
+    assert check_gradient((quartic_value, lambda X: X**3), many).ok
+    assert not check_gradient((quartic_value, lambda X: 2 * X**3), many).ok
+    check = check_gradient(Smooth(quartic), X, seed=3, directions=1)
+    assert check == check_gradient(Smooth(quartic), X, seed=3, directions=1)
+    assert "agrees" in str(check)
+
+
+def quartic_value(X):
+    return np.sum(X**4) / 4
