@@ -1,0 +1,158 @@
+"""What is measured at a point, against formulas written out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoprox import Problem, Stiefel, named
+from orthoprox.maps import Matrix
+from orthoprox.problem import Certificate, Criticality, Point, criticality, extrapolated, nonzeros, sparsity
+from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, Linear, Quadratic
+from steps.cases import PROBLEMS, B, C, M, S, T, random_triple
+
+
+def stationarity(X, G):
+    """The norm of the projection of G onto the tangent space, from the definition."""
+    return np.linalg.norm(G - X @ (X.T @ G + G.T @ X) / 2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_criticality_with_the_l1_norm(seed):
+    w, v = 0.7, 0.4
+    problem = Problem(M=M, f=ExplainedVariance(B, 0.3), g=LargestK(5, v), h=L1(w))
+    rng, X, _, y, z = random_triple(problem, seed)
+    y[rng.random(y.shape) < 0.4] = 0.0
+    z = 3 * z
+    found = criticality(problem, Certificate(problem.at(X), y, z))
+
+    distance = np.where(y == 0, np.maximum(np.abs(z) - w, 0), np.abs(z - w * np.sign(y)))
+    kth = np.sort(np.abs(X), axis=None)[-5]
+    gradient = -0.3 * B.T @ B @ X
+    G = gradient - v * np.sign(X) * (np.abs(X) >= kth) + z
+    wanted = (np.linalg.norm(X - y), np.linalg.norm(distance), stationarity(X, G))
+    assert found == pytest.approx(wanted, rel=1e-12)
+    assert found.total == pytest.approx(sum(wanted))
+    assert (y == 0).any() and (np.abs(z)[y == 0] > w).any()
+
+    relative = criticality(problem, Certificate(problem.at(X), y, z), relative=True)
+    sizes = (
+        1 + np.linalg.norm(X) + np.linalg.norm(y),
+        1 + np.linalg.norm(z),
+        1 + np.linalg.norm(gradient),
+    )
+    assert relative == pytest.approx(np.array(wanted) / sizes, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_criticality_with_groups_of_a_matrix(seed):
+    w = 0.8
+    problem = Problem.of(Quadratic(S) + Linear(T) + w * GroupL2() @ Matrix(C), over=M)
+    rng, X, _, y, z = random_triple(problem, seed)
+    y[rng.random(len(y)) < 0.5] = 0.0
+    z = 4 * z
+    found = criticality(problem, Certificate(problem.at(X), y, z))
+
+    squares = 0.0
+    for row, dual in zip(y, z, strict=True):
+        if np.any(row):
+            squares += np.sum((dual - w * row / np.linalg.norm(row)) ** 2)
+        else:
+            squares += max(np.linalg.norm(dual) - w, 0) ** 2
+    gradient = S @ X + T
+    wanted = (np.linalg.norm(C @ X - y), np.sqrt(squares), stationarity(X, gradient + C.T @ z))
+    assert found == pytest.approx(wanted, rel=1e-12)
+    relative = criticality(problem, Certificate(problem.at(X), y, z), relative=True)
+    sizes = (
+        1 + np.linalg.norm(C @ X) + np.linalg.norm(y),
+        1 + np.linalg.norm(z),
+        1 + np.linalg.norm(gradient),
+    )
+    assert relative == pytest.approx(np.array(wanted) / sizes, rel=1e-12)
+
+
+def test_principal_components_are_critical_and_others_are_not():
+    problem = Problem(M=M, f=ExplainedVariance(B))
+    _, V = np.linalg.eigh(B.T @ B)
+    nothing = np.zeros((M.n, M.r))
+    for columns in ([8, 7, 6], [0, 4, 5]):  # every choice of eigenvectors is critical, not only the best one
+        X = V[:, columns]
+        found = criticality(problem, Certificate(problem.at(X), X, nothing))
+        assert found.total < 1e-12
+    X = M.random(0)
+    assert criticality(problem, Certificate(problem.at(X), X, nothing)).total > 0.1
+
+
+def test_a_sparse_critical_point():
+    # over unit vectors, <c, x> + w |x|_1 is least at -c/|c| shrunk: here exactly at the first unit vector
+    c, w = np.array([[-3.0], [0.5], [-0.2]]), 0.6
+    problem = Problem(M=Stiefel(3, 1), f=Linear(c), h=L1(w))
+    x = np.array([[1.0], [0.0], [0.0]])
+    z = np.array([[w], [-0.5], [0.2]])  # a subgradient of w |.|_1 at x that balances c off the first axis
+    assert criticality(problem, Certificate(problem.at(x), x, z)).total < 1e-15
+    off = np.array([[w], [-0.7], [0.2]])  # no longer a subgradient
+    assert criticality(problem, Certificate(problem.at(x), x, off)).dual == pytest.approx(0.1)
+    assert criticality(problem, Certificate(problem.at(x), x, off)).stationarity == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+def test_the_parts_of_criticality_vanish_for_the_right_reasons(name):
+    problem = PROBLEMS[name]
+    _, X, _, _, z = random_triple(problem, 0)
+    point = problem.at(X)
+    on = Certificate(point, point.AX, problem.h.subgradient(point.AX))
+    found = criticality(problem, on)
+    assert found.primal == 0
+    assert found.dual < 1e-12
+    assert found.stationarity > 1e-3
+    moved = criticality(problem, Certificate(point, point.AX + 1, z + 5))
+    assert moved.primal == pytest.approx(np.sqrt(np.prod(problem.shape)))
+    assert moved.dual > 0.1
+
+
+def test_criticality_is_a_tuple_of_floats():
+    problem = PROBLEMS["l1 minus largest-k"]
+    solver = named("oadmm-ep", beta0=5.0)
+    parts = criticality(problem, solver.certificate(problem, solver.init(problem, M.random(0))))
+    assert Criticality._fields == ("primal", "dual", "stationarity")
+    assert all(type(part) is float for part in parts)
+    assert Criticality(1.0, 2.0, 4.0).total == 7.0
+
+
+def test_nonzeros_and_sparsity_count_up_to_a_tolerance():
+    X = np.array([[0.0, 1e-7], [-2e-6, 3.0], [1e-3, -1e-6]])
+    assert nonzeros(X) == 3
+    assert nonzeros(X, tolerance=0.0) == 5
+    assert nonzeros(X, tolerance=1e-2) == 1
+    assert sparsity(X) == pytest.approx(3 / 6)
+    assert sparsity(X, tolerance=1e-2) == pytest.approx(5 / 6)
+    assert (nonzeros(np.zeros((2, 2))), sparsity(np.zeros((2, 2)))) == (0, 1.0)
+    assert type(nonzeros(X)) is int
+    assert type(sparsity(X)) is float
+
+
+@pytest.mark.parametrize("name", ["l1 minus largest-k", "groups of a matrix", "own function"])
+def test_an_extrapolated_point_has_the_products_of_its_X(name):
+    problem = PROBLEMS[name]
+    _, X, X_prev, _, _ = random_triple(problem, 1)
+    ahead = extrapolated(problem.at(X), problem.at(X_prev), 0.3)
+    np.testing.assert_allclose(ahead.X, 1.3 * X - 0.3 * X_prev, atol=1e-14)
+    fresh = problem.at(ahead.X)
+    np.testing.assert_allclose(ahead.AX, fresh.AX, atol=1e-13)
+    assert (ahead.HX is None) == (fresh.HX is None)
+    if fresh.HX is not None:
+        np.testing.assert_allclose(ahead.HX, fresh.HX, atol=1e-12)
+    assert (ahead.AX is ahead.X) == (problem.at(X).AX is X)
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+def test_the_objective_is_the_sum_of_its_parts_with_or_without_products(name):
+    problem = PROBLEMS[name]
+    _, X, *_ = random_triple(problem, 2)
+    wanted = problem.offset + problem.f.value(X) - problem.g.value(X) + problem.h.value(problem.A(X))
+    assert problem.objective(X) == pytest.approx(wanted, rel=1e-12)
+    assert problem.objective(problem.at(X)) == problem.objective(X)
+    # products that are given are used, not worked out again
+    point = problem.at(X)
+    if point.HX is not None:
+        assert problem.objective(Point(X, point.HX + 1, point.AX)) != problem.objective(X)
