@@ -1,0 +1,90 @@
+"""What a solver is: settings, a scope, and one pure step."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
+
+from orthoprox._types import Array
+from orthoprox.maps import Identity
+from orthoprox.problem import Certificate, Problem
+from orthoprox.terms import EntrywiseTerm, Zero
+
+
+class UnsupportedProblem(ValueError):
+    """A method was asked for a problem outside its scope."""
+
+
+class State(Protocol):
+    """All that states have in common: the number of iterations behind them."""
+
+    @property
+    def t(self) -> int: ...
+
+
+S = TypeVar("S", bound=State)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The problems a method takes."""
+
+    concave: bool = True
+    """Whether g may be there."""
+    weakly_convex: bool = True
+    """Whether h may be weakly convex without being convex."""
+    any_map: bool = True
+    """Whether A may be other than the identity."""
+    entrywise_only: bool = False
+    """Whether h must act entry by entry."""
+    lipschitz_only: bool = True
+    """Whether h must be Lipschitz."""
+
+    def admit(self, problem: Problem, name: str) -> None:
+        """Refuse a problem outside the scope, naming the structure that is in the way."""
+        h, kind = problem.h, type(problem.h).__name__
+        refusals = (
+            (not self.concave and not isinstance(problem.g, Zero), "g to be absent", type(problem.g).__name__),
+            (not self.weakly_convex and h.weak_convexity > 0, "a convex h", f"{kind}, which is only weakly convex"),
+            (not self.any_map and not isinstance(problem.A, Identity), "A = I", type(problem.A).__name__),
+            (self.entrywise_only and not isinstance(h, EntrywiseTerm), "an h that acts entry by entry", kind),
+            (
+                self.lipschitz_only and math.isinf(h.lipschitz_constant(problem.shape)),
+                "a Lipschitz h",
+                f"{kind}, which is not",
+            ),
+        )
+        for refused, wanted, given in refusals:
+            if refused:
+                raise UnsupportedProblem(f"{name} needs {wanted}; given {given}. Choose another solver.")
+
+
+class Solver(abc.ABC, Generic[S]):
+    """The settings of a method, and its iteration. Nothing here changes during a run."""
+
+    name: ClassVar[str]
+    scope: ClassVar[Scope]
+    compilable: ClassVar[bool] = True
+    """Whether the step may be handed to a library's compiler."""
+
+    def for_problem(self, problem: Problem) -> Self:
+        """This method with every setting that was left open chosen for the problem."""
+        return self
+
+    @abc.abstractmethod
+    def init(self, problem: Problem, X0: Array) -> S:
+        """The state before the first iteration, at a feasible X0."""
+
+    @abc.abstractmethod
+    def step(self, problem: Problem, state: S) -> S:
+        """One iteration; pure."""
+
+    @abc.abstractmethod
+    def point(self, state: S) -> Array:
+        """The feasible point to report."""
+
+    @abc.abstractmethod
+    def certificate(self, problem: Problem, state: S) -> Certificate:
+        """The triple at which stationarity is measured."""

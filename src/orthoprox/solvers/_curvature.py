@@ -1,0 +1,30 @@
+"""A Lipschitz constant for an f that came without one."""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
+from orthoprox.problem import Problem
+from orthoprox.terms import SmoothTerm
+from orthoprox.terms._base import frobenius
+
+
+def local_lipschitz(problem: Problem, X: Array) -> float:
+    """How fast the gradient of f changes near X along a random direction: a first guess for backtracking."""
+    D = backend_of(X).eps(X) ** (1 / 3) * problem.M.random(1, like=X)
+    change = problem.f.gradient(X + D) - problem.f.gradient(X)
+    return max(float(frobenius(change) / frobenius(D)), 1e-12)
+
+
+def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:
+    """Whether ``f(X_new) <= f(X) + <grad f(X), X_new - X> + L/2 |X_new - X|^2`` holds, up to rounding."""
+    xp = array_namespace(X)
+    D = X_new - X
+    value = f.value(X)
+    bound = xp.sum(f.gradient(X) * D) + L / 2 * xp.sum(D * D)
+    slack = 32 * backend_of(X).eps(X) * (xp.abs(value) + xp.abs(bound))
+    change = f.value(X_new) - value
+    # A value that is not finite cannot be mended by a smaller step: let it through, the driver stops there.
+    return (change <= bound + slack) | ~xp.isfinite(change)

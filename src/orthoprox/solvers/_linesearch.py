@@ -1,0 +1,61 @@
+"""Backtracking, and Barzilai-Borwein lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
+
+MOST_TRIALS = 60
+
+
+def backtrack(
+    trial: Callable[[Scalar], tuple[Any, Scalar]], eta: Scalar, gamma: float, wanted: Scalar, slack: Scalar
+) -> tuple[Scalar, Any, Any]:
+    """The first of eta, gamma eta, gamma^2 eta, ... whose change is at most ``-wanted * eta``, up to rounding.
+
+    Parameters
+    ----------
+    trial : callable
+        Maps a length to what it leads to and the change of the merit there.
+    slack : float
+        What rounding may add to a computed change. Without it a search at a stationary point never ends.
+
+    Returns
+    -------
+    eta, outcome, trials
+        The accepted length, what it leads to, and how many lengths were tried.
+    """
+    outcome, change = trial(eta)
+
+    def refused(run: tuple[Any, ...]) -> Any:
+        eta, _, change, trials = run
+        return (change > slack - wanted * eta) & (trials < MOST_TRIALS)
+
+    def shorten(run: tuple[Any, ...]) -> tuple[Any, ...]:
+        eta, _, _, trials = run
+        eta = gamma * eta
+        outcome, change = trial(eta)
+        return eta, outcome, change, trials + 1
+
+    backend = backend_of(wanted) if hasattr(wanted, "dtype") else backend_of(change)
+    eta, outcome, _, trials = backend.while_loop(refused, shorten, (eta, outcome, change, 1))
+    return eta, outcome, trials
+
+
+def barzilai_borwein(S: Array, Z: Array, kind: str) -> Scalar:
+    """The quotient <S, S>/|<S, Z>| ("long") or |<S, Z>|/<Z, Z> ("short"); 0 where it is not defined.
+
+    S is the last step and Z the change of the Riemannian gradient. The footnote of section 3 has Z
+    with the opposite sign, for which the inner product is negative where the problem is convex; its
+    magnitude is right for both.
+    """
+    xp = array_namespace(S)
+    inner = xp.abs(xp.sum(S * Z))
+    above, below = (xp.sum(S * S), inner) if kind == "long" else (inner, xp.sum(Z * Z))
+    defined = below > 0
+    return xp.where(defined, above / xp.where(defined, below, xp.ones_like(below)), xp.zeros_like(below))

@@ -1,0 +1,63 @@
+"""Penalties that grow and the settings both variants of OADMM share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from orthoprox._fields import require
+from orthoprox._types import Scalar
+from orthoprox.problem import Problem
+from orthoprox.terms import ProximableTerm, SeparableSum
+
+
+def growing_penalty(beta0: float, xi: float, p: float, t: Scalar) -> Scalar:
+    """beta^t = beta^0 (1 + xi t^p) (Algorithm 1, S1)."""
+    return beta0 * (1.0 + xi * t**p)
+
+
+def default_smoothing(sigma: float) -> float:
+    """The least tau that is admissible, 4 / (2 - sigma)."""
+    return 4 / (2 - sigma) if sigma < 2 else math.inf
+
+
+def check_oadmm(solver: Any) -> None:
+    """The admissible ranges of Algorithm 1; without ``strict_theory`` only what keeps the steps defined."""
+    s = solver
+    hint = "; strict_theory=False lets you leave the range"
+    require(s.beta0 is None or s.beta0 > 0, f"beta0 must be positive; given {s.beta0}.")
+    if s.strict_theory:
+        require(0 < s.p < 1, f"p must lie in (0, 1); given {s.p}{hint}.")
+        require(0 < s.xi <= 1, f"xi must lie in (0, 1]; given {s.xi}{hint}.")
+        require(1 <= s.sigma < 2, f"sigma must lie in [1, 2); given {s.sigma}{hint}.")
+        least = default_smoothing(s.sigma)
+        require(s.tau >= least * (1 - 1e-12), f"tau must be at least 4/(2 - sigma) = {least:.6g}; given {s.tau}{hint}.")
+    else:
+        require(s.p >= 0 and s.xi >= 0, f"p and xi must not be negative; given p = {s.p}, xi = {s.xi}.")
+        require(0 < s.sigma < 2, f"sigma must lie in (0, 2); given {s.sigma}.")
+        require(s.tau >= 0, f"tau must not be negative; given {s.tau}.")
+
+
+def check_penalty(solver: Any, problem: Problem) -> None:
+    """beta^0 >= 2 tau W_h, so that the smoothed h is (1/mu)-smooth from the first iteration on."""
+    if solver.beta0 is None:
+        raise ValueError(f"{solver.name} has no beta0 yet: pass one, or use solver.for_problem(problem).")
+    least = 2 * solver.tau * problem.h.weak_convexity
+    require(
+        not solver.strict_theory or solver.beta0 >= least * (1 - 1e-12),
+        f"beta0 must be at least 2 tau W_h = {least:.6g} for this h; given {solver.beta0}. "
+        "Raise it, leave it out, or pass strict_theory=False.",
+    )
+
+
+def default_penalty(problem: Problem, tau: float) -> float:
+    """Ten times the weight of h as in the paper's experiments, but at least the curvature of f and 2 tau W_h."""
+    of_f = (problem.f.lipschitz or 0.0) / max(problem.A.norm, 1e-300) ** 2
+    return max(10 * _slope(problem.h), of_f, 2 * tau * problem.h.weak_convexity) or 1.0
+
+
+def _slope(h: ProximableTerm) -> float:
+    """The Lipschitz constant of h in a single entry."""
+    if isinstance(h, SeparableSum):
+        return h.weight * max(_slope(part) for part in h.parts)
+    return h.lipschitz_constant((1, 1))

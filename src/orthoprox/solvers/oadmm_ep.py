@@ -1,0 +1,165 @@
+"""OADMM-EP: ADMM that projects a linearised augmented Lagrangian onto the manifold (Algorithm 1).
+
+G. Yuan, "ADMM for Nonsmooth Composite Optimization under Orthogonality Constraints", arXiv 2405.15129.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from orthoprox._fields import DERIVED, replace, require, settle
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
+from orthoprox.problem import Certificate, Point, Problem, extrapolated
+from orthoprox.solvers._augmented import prox_point, smooth_part_gradient
+from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._curvature import descends, local_lipschitz
+from orthoprox.solvers._schedules import (
+    check_oadmm,
+    check_penalty,
+    default_penalty,
+    default_smoothing,
+    growing_penalty,
+)
+from orthoprox.terms.envelope import envelope_prox
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OADMMEPState:
+    """Where OADMM-EP is: two points with their products, the split variable, the multiplier."""
+
+    t: int
+    now: Point
+    before: Point
+    y: Array
+    z: Array
+    L: Scalar
+    """L_f, or the present estimate of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OADMMEP(Solver[OADMMEPState]):
+    """ADMM with Euclidean projection, Nesterov extrapolation and over-relaxed multipliers.
+
+    Parameters
+    ----------
+    beta0 : float, optional
+        The first penalty. By default ten times the weight of h, but at least L_f/|A|^2 and 2 tau W_h.
+    p, xi : float
+        The penalty grows as ``beta0 (1 + xi t^p)``; p in (0, 1), xi in (0, 1]. The default xi is that of
+        the paper's experiments; its remark (v) has 1, which is slower.
+    theta : float
+        The proximal factor, above 1.
+    sigma : float
+        Over-relaxation of the multiplier, in [1, 2).
+    tau : float, optional
+        The smoothing is ``mu = tau / beta``; at least (and by default) 4 / (2 - sigma).
+    alpha : float, optional
+        Extrapolation, below (and by default just below) (theta - 1) / ((theta + 1)(xi + 2)).
+    strict_theory : bool
+        Keep to the ranges for which convergence is proved. False lets a user leave them knowingly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import named, solve, Iterations
+    >>> from orthoprox.models import sparse_pca
+    >>> D = np.random.default_rng(0).standard_normal((40, 12))
+    >>> problem = sparse_pca(D, n_components=2, weight=0.1)
+    >>> solve(problem, named("oadmm-ep", beta0=5.0), stop=Iterations(50)).iterations
+    50
+    """
+
+    name: ClassVar[str] = "oadmm-ep"
+    scope: ClassVar[Scope] = Scope()
+
+    beta0: float = DERIVED
+    p: float = 1 / 3
+    xi: float = 0.5
+    theta: float = 1.01
+    sigma: float = 1.1
+    tau: float = DERIVED
+    alpha: float = DERIVED
+    strict_theory: bool = True
+
+    def __post_init__(self) -> None:
+        bound = (self.theta - 1) / ((self.theta + 1) * (self.xi + 2))
+        settle(self, tau=lambda: default_smoothing(self.sigma), alpha=lambda: max(bound - 1e-12, 0.0))
+        check_oadmm(self)
+        require(
+            self.theta > (1 if self.strict_theory else 0),
+            f"theta must be {'above 1' if self.strict_theory else 'positive'}; given {self.theta}.",
+        )
+        require(
+            0 <= self.alpha < (bound if self.strict_theory else 1),
+            f"alpha must lie in [0, {bound:.6g}) for theta = {self.theta} and xi = {self.xi}; given {self.alpha}; "
+            "strict_theory=False lets you leave the range.",
+        )
+
+    def for_problem(self, problem: Problem) -> Self:
+        if self.beta0 is not None:
+            return self
+        return replace(self, beta0=default_penalty(problem, self.tau))
+
+    def init(self, problem: Problem, X0: Array) -> OADMMEPState:
+        check_penalty(self, problem)
+        point = problem.at(X0)
+        L = problem.f.lipschitz
+        if L is None:
+            L = local_lipschitz(problem, X0)
+        return OADMMEPState(t=0, now=point, before=point, y=point.AX, z=0.0 * point.AX, L=L)
+
+    def step(self, problem: Problem, state: OADMMEPState) -> OADMMEPState:
+        f, g, h, A = problem.f, problem.g, problem.h, problem.A
+        y, z = state.y, state.z
+
+        # S1: the penalty grows, the smoothing shrinks
+        beta = growing_penalty(self.beta0, self.xi, self.p, state.t)
+        mu = self.tau / beta
+
+        # S2: extrapolate, linearise, project
+        xi = g.subgradient(state.now.X)
+        c = extrapolated(state.now, state.before, self.alpha)
+        G = smooth_part_gradient(problem, c, y, z, beta) - xi
+        del xi
+
+        X, L = self._projected(problem, c, G, beta, state.L)
+        del c, G
+
+        # S3: minimise the smoothed h
+        AX = A(X)
+        y_new, _ = envelope_prox(h, AX + z / beta, mu, beta)
+
+        # S4: over-relaxed dual ascent
+        z_new = z + self.sigma * beta * (AX - y_new)
+
+        now = Point(X, f.product(X), AX)
+        return OADMMEPState(t=state.t + 1, now=now, before=state.now, y=y_new, z=z_new, L=L)
+
+    def _projected(self, problem: Problem, c: Point, G: Array, beta: Scalar, L: Scalar) -> tuple[Array, Scalar]:
+        """The X-subproblem by remark (iv), with L_f doubled until it fits when f came without one."""
+        f = problem.f
+
+        def projected(L: Scalar) -> Array:
+            ell = beta * problem.A.norm**2 + L
+            return problem.M.project(c.X - G / (self.theta * ell))
+
+        X = projected(L)
+        if f.lipschitz is not None:
+            return X, L
+
+        def too_small(run: tuple[Array, Scalar]) -> Scalar:
+            return ~descends(f, c.X, *run) & (run[1] < 1e30)  # a wrong gradient must not double without end
+
+        def doubled(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
+            return projected(2.0 * run[1]), 2.0 * run[1]
+
+        return backend_of(X).while_loop(too_small, doubled, (X, L))
+
+    def point(self, state: OADMMEPState) -> Array:
+        return state.now.X
+
+    def certificate(self, problem: Problem, state: OADMMEPState) -> Certificate:
+        return Certificate(state.now, prox_point(self, problem, state), state.z)
+

@@ -1,0 +1,135 @@
+"""Runs that must walk together: the same problem written differently, scaled, or solved by a method it reduces to."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from orthoprox import Problem, Stiefel, iterate, named
+from orthoprox.maps import Centred, Gram, Identity, Matrix, Sparse
+from orthoprox.models import sparse_pca
+from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares, Quadratic, Zero
+
+N, R, STEPS = 12, 3, 60
+M = Stiefel(N, R)
+B = np.random.default_rng(5).standard_normal((20, N))
+X0 = M.random(8)
+METHODS = {
+    "ep": lambda beta0: named("oadmm-ep", beta0=beta0, theta=1.5),
+    "rr": lambda beta0: named("oadmm-rr", beta0=beta0),
+    "rr, bb": lambda beta0: named("oadmm-rr", beta0=beta0, length="bb-long"),
+}
+
+
+def walk(problem, solver, steps=None):
+    # A Barzilai-Borwein walk magnifies rounding tenfold every few steps: it is compared over fewer.
+    steps = steps or (12 if getattr(solver, "length", "fixed") != "fixed" else STEPS)
+    states = iterate(problem, solver, solver.init(problem, X0))
+    return list(itertools.islice(states, steps + 1))
+
+
+def together(first, second, tolerance=1e-9):
+    gaps = [np.max(np.abs(a.now.X - b.now.X)) for a, b in zip(first, second, strict=True)]
+    moved = np.max(np.abs(first[-1].now.X - first[0].now.X))
+    assert moved > 1e-2  # the run went somewhere
+    assert max(gaps) < tolerance
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_the_identity_as_a_matrix_changes_nothing(method):
+    plain = Problem.of(ExplainedVariance(B, 0.2) + 0.4 * L1(), over=M)
+    dressed = Problem.of(ExplainedVariance(B, 0.2) + 0.4 * L1() @ Matrix(np.eye(N), norm=1.0), over=M)
+    together(walk(plain, method(5.0)), walk(dressed, method(5.0)))
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("c", [1e-4, 1e3])
+def test_scaling_the_problem_and_the_penalty_leaves_the_walk(method, c):
+    one = Problem.of(ExplainedVariance(B, 0.2) - 0.4 * LargestK(7) + 0.4 * L1(), over=M)
+    other = Problem.of(ExplainedVariance(B, 0.2 * c) - 0.4 * c * LargestK(7) + 0.4 * c * L1(), over=M)
+    first, second = walk(one, method(5.0)), walk(other, method(5.0 * c))
+    together(first, second, 1e-7)
+    assert np.allclose(c * first[-1].z, second[-1].z, atol=1e-6 * c)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_data_in_every_dress_gives_one_walk(method):
+    import scipy.sparse
+
+    centred = B - B.mean(axis=0)
+    norm = Matrix(centred).norm
+    problems = [
+        Problem.of(ExplainedVariance(data, 0.2) + 0.4 * L1(), over=M)
+        for data in (
+            Matrix(centred, norm=norm),
+            Centred(B, norm=norm),
+            Centred(Sparse(scipy.sparse.csr_array(B)), norm=norm),
+        )
+    ]
+    problems.append(Problem.of(Quadratic(-centred.T @ centred, 0.2) + 0.4 * L1(), over=M))
+    problems.append(Problem.of(Quadratic(-1.0 * Gram(Centred(B), form=False), 0.2) + 0.4 * L1(), over=M))
+    first = walk(problems[0], method(5.0))
+    for problem in problems[1:]:
+        together(first, walk(problem, method(5.0)), 1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_rotation_of_the_columns_turns_the_whole_walk(method):
+    # Rows' norms, the explained variance and the projection do not see a rotation from the right.
+    problem = Problem.of(ExplainedVariance(B, 0.2) + 0.4 * GroupL2(), over=M)
+    Q, _ = np.linalg.qr(np.random.default_rng(1).standard_normal((R, R)))
+    solver = method(5.0)
+    states = [solver.init(problem, X) for X in (X0, X0 @ Q)]
+    for _ in range(12):
+        states = [solver.step(problem, state) for state in states]
+    assert np.allclose(states[0].now.X @ Q, states[1].now.X, atol=1e-8)
+    assert not np.allclose(states[0].now.X, X0, atol=1e-2)
+
+
+def test_without_h_the_projection_variant_is_a_projected_proximal_gradient_method():
+    # Then y = X and z = 0: what is left of the augmented Lagrangian is beta/2 |X - X^t|^2.
+    problem = Problem.of(ExplainedVariance(B, 0.2), over=M)
+    solver = named("oadmm-ep", beta0=2.0, theta=1.5)
+    X, before = X0, X0
+    for t, state in enumerate(walk(problem, solver)):
+        assert np.allclose(state.now.X, X, atol=1e-11)
+        beta = 2.0 * (1 + 0.5 * t ** (1 / 3))
+        X_c = X + solver.alpha * (X - before)
+        G = problem.f.gradient(X_c) + beta * (X_c - X)
+        X, before = M.project(X_c - G / (1.5 * (beta + problem.f.lipschitz))), X
+    assert np.allclose(state.z, 0)
+
+
+def test_without_h_the_retraction_variant_is_riemannian_gradient_descent_with_armijo():
+    problem = Problem.of(ExplainedVariance(B, 0.2), over=M)
+    solver = named("oadmm-rr", beta0=2.0, rho=0.5)
+    X = X0
+    for t, state in enumerate(walk(problem, solver, 30)):
+        assert np.allclose(state.now.X, X, atol=1e-9)
+        beta = 2.0 * (1 + 0.5 * t ** (1 / 3))
+        D, eta = -M.tangent(X, problem.f.gradient(X)), 1 / beta
+
+        def change(eta, X=X, D=D, beta=beta):
+            new = M.retract(X, eta * D)
+            return problem.f.value(new) - problem.f.value(X) + beta / 2 * np.sum((new - X) ** 2)
+
+        while change(eta) > -1e-3 * eta * np.sum(D * D):
+            eta /= 2
+        X = M.retract(X, eta * D)
+
+
+def test_parts_that_weigh_nothing_change_nothing():
+    f = LeastSquares(B, weight=0.1)
+    bare = Problem(M=M, f=f, h=L1(0.3))
+    dressed = Problem(M=M, f=f, g=LargestK(4, 0.0), h=L1(0.3), A=Identity())
+    assert isinstance(bare.g, Zero)
+    together(walk(bare, named("oadmm-ep", beta0=5.0)), walk(dressed, named("oadmm-ep", beta0=5.0)), 1e-14)
+
+
+def test_the_same_seed_is_the_same_run_bit_for_bit():
+    problem = sparse_pca(B, n_components=R, weight=0.3, k=9)
+    for name in ("oadmm-ep", "oadmm-rr"):
+        first, second = (walk(problem, named(name, beta0=5.0)) for _ in "ab")
+        assert (first[-1].now.X == second[-1].now.X).all()

@@ -1,0 +1,209 @@
+"""One step of OADMM-RR from a random state, against Algorithm 1."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from steps.cases import PROBLEMS, augmented, numerical_gradient, random_triple
+
+from orthoprox import iterate, named
+from orthoprox.solvers import OADMMRRState
+from orthoprox.solvers._linesearch import MOST_TRIALS, backtrack, barzilai_borwein
+from orthoprox.terms.envelope import envelope_gradient
+
+SETTINGS = {"beta0": 15.0, "xi": 0.5, "sigma": 1.4, "tau": 7.0, "p": 0.4, "rho": 0.8, "gamma": 0.6, "delta": 0.3}
+T = 7
+LENGTHS = ("fixed", "bb-long", "bb-short")
+
+
+@pytest.fixture(
+    params=[
+        (name, seed, length, by)
+        for seed, (name, length, by) in enumerate(itertools.product(PROBLEMS, LENGTHS, ("polar", "qr")))
+    ],
+    ids=lambda p: f"{p[0]}-{p[2]}-{p[3]}",
+)
+def case(request):
+    name, seed, length, by = request.param
+    problem = PROBLEMS[name]
+    rng, X, X_prev, y, z = random_triple(problem, seed)
+    # b_range lets a long first length through, so that lengths are refused now and then
+    solver = named("oadmm-rr", **SETTINGS, length=length, retraction=by, b_range=(0.5, 40.0))
+    remembered = (None, None) if length == "fixed" else (X_prev, rng.standard_normal(X.shape))
+    old = OADMMRRState(
+        t=T, now=problem.at(X), y=y, z=z, X_prev=remembered[0], G_prev=remembered[1], trials=0
+    )
+    return problem, solver, old, solver.step(problem, old)
+
+
+def penalty(solver, t=T):
+    return solver.beta0 * (1 + solver.xi * t**solver.p)
+
+
+def merit(problem, X, old, beta):
+    return augmented(problem, X, old.y, old.z, beta) - problem.g.value(X)
+
+
+def direction(problem, old, beta):
+    X = old.now.X
+    G = numerical_gradient(lambda V: augmented(problem, V, old.y, old.z, beta), X) - problem.g.subgradient(X)
+
+    def of(rho):
+        return G - rho * X @ G.T @ X - (1 - rho) * X @ X.T @ G
+
+    return of
+
+
+def first_length(solver, old, of, beta):
+    if solver.length == "fixed":
+        return 1 / beta
+    S, Z = old.now.X - old.X_prev, old.G_prev - of(1.0)
+    inner = abs(np.sum(S * Z))
+    quotient = np.sum(S * S) / inner if solver.length == "bb-long" else inner / np.sum(Z * Z)
+    return np.clip(beta * quotient, 0.5, 40.0) / beta
+
+
+def test_X_is_the_first_length_that_decreases_enough(case):  # S1, S2
+    problem, solver, old, new = case
+    beta = penalty(solver)
+    of = direction(problem, old, beta)
+    D = of(solver.rho)
+    eta = first_length(solver, old, of, beta)
+    wanted = solver.delta * np.sum(D * D)
+    here = merit(problem, old.now.X, old, beta)
+    for trials in range(1, MOST_TRIALS):
+        X = problem.M.retract(old.now.X, -eta * D, solver.retraction)
+        if merit(problem, X, old, beta) - here <= -wanted * eta:
+            break
+        eta *= solver.gamma
+    assert np.allclose(new.now.X, X, atol=1e-6)
+    assert new.trials == trials
+
+
+def test_the_cases_refuse_some_lengths_and_accept_some_at_once():
+    seen = set()
+    for name, length in itertools.product(PROBLEMS, LENGTHS):
+        problem = PROBLEMS[name]
+        for seed in range(5):
+            rng, X, X_prev, y, z = random_triple(problem, seed)
+            solver = named("oadmm-rr", **SETTINGS, length=length, b_range=(0.5, 40.0))
+            memory = (None, None) if length == "fixed" else (X_prev, rng.standard_normal(X.shape))
+            old = OADMMRRState(t=T, now=problem.at(X), y=y, z=z, X_prev=memory[0], G_prev=memory[1], trials=0)
+            seen.add(solver.step(problem, old).trials)
+    assert {1, 2, 3} <= seen
+
+
+def test_multiplier_is_the_gradient_of_the_envelope(case):  # S3, S4: Lemma 4.1(a)
+    problem, solver, old, new = case
+    beta = penalty(solver)
+    multiplier = old.z - (old.z - new.z) / solver.sigma
+    assert np.allclose(multiplier, envelope_gradient(problem.h, new.y, solver.tau / beta), atol=1e-10)
+    assert np.allclose(new.z, old.z + solver.sigma * beta * (problem.A(new.now.X) - new.y), atol=1e-10)
+    assert problem.h.subgradient_distance(solver.certificate(problem, new).y, multiplier) < 1e-9
+
+
+def test_the_state_moves_on_with_true_products(case):
+    problem, solver, old, new = case
+    assert new.t == T + 1
+    fresh = problem.at(new.now.X)
+    assert np.allclose(fresh.AX, new.now.AX, atol=1e-12)
+    assert fresh.HX is None or np.allclose(fresh.HX, new.now.HX, atol=1e-11)
+    if solver.length == "fixed":
+        assert new.X_prev is None and new.G_prev is None
+    else:
+        of = direction(problem, old, penalty(solver))
+        assert new.X_prev is old.now.X
+        assert np.allclose(new.G_prev, of(1.0), atol=1e-6)
+
+
+def test_a_first_step_with_barzilai_borwein_has_the_fixed_length():
+    problem = PROBLEMS["l1 minus largest-k"]
+    X = problem.M.random(0)
+    steps = [
+        (solver := named("oadmm-rr", beta0=5.0, length=length)).step(problem, solver.init(problem, X)).now.X
+        for length in LENGTHS
+    ]
+    assert np.allclose(steps[0], steps[1], atol=1e-13)
+    assert np.allclose(steps[0], steps[2], atol=1e-13)
+
+
+def test_quotients(rng):
+    S, Z = rng.standard_normal((5, 2)), rng.standard_normal((5, 2))
+    inner = abs(np.sum(S * Z))
+    assert barzilai_borwein(S, Z, "long") == pytest.approx(np.sum(S * S) / inner)
+    assert barzilai_borwein(S, -Z, "long") == pytest.approx(np.sum(S * S) / inner)
+    assert barzilai_borwein(S, Z, "short") == pytest.approx(inner / np.sum(Z * Z))
+    assert barzilai_borwein(0 * S, 0 * Z, "long") == 0
+    assert barzilai_borwein(S, 0 * Z, "short") == 0
+
+
+def test_a_search_that_cannot_succeed_ends():
+    eta, _, trials = backtrack(lambda eta: (None, np.float64(1.0)), 1.0, 0.5, np.float64(1.0), 0.0)
+    assert trials == MOST_TRIALS
+    assert eta == 0.5 ** (MOST_TRIALS - 1)
+
+
+def test_a_search_at_a_stationary_point_ends_at_once():
+    problem = PROBLEMS["plain l1, centred"]
+    solver = named("oadmm-rr", beta0=100.0)
+    late = next(itertools.islice(iterate(problem, solver, solver.init(problem, problem.M.random(0))), 4000, None))
+    assert all(solver.step(problem, late).trials <= 2 for _ in range(3))
+
+
+def test_one_product_with_the_data_per_iteration_line_search_included(monkeypatch):
+    problem = PROBLEMS["l1 minus largest-k"]
+    calls = []
+    gram = type(problem.f.gram)
+    original = gram.__call__
+    monkeypatch.setattr(gram, "__call__", lambda self, X: calls.append(1) or original(self, X))
+    solver = named("oadmm-rr", beta0=5.0, length="bb-long", refresh=8)
+    state = solver.init(problem, problem.M.random(0))
+    calls.clear()
+    trials = 0
+    for _ in range(40):
+        state = solver.step(problem, state)
+        trials += state.trials
+    assert trials > 45  # lengths were refused, at no product
+    assert len(calls) == 40 + 5  # one each, and a refresh at every eighth
+
+
+def test_carried_products_do_not_drift():
+    problem = PROBLEMS["groups of a matrix"]
+    solver = named("oadmm-rr", beta0=20.0, refresh=10_000)
+    state = solver.init(problem, problem.M.random(1))
+    for _ in range(500):
+        state = solver.step(problem, state)
+    carried, fresh = state.now, problem.at(state.now.X)
+    assert 0 < np.max(np.abs(carried.HX - fresh.HX)) < 1e-10
+    solver = named("oadmm-rr", beta0=20.0, refresh=1)
+    state = solver.step(problem, state)
+    assert (state.now.HX == problem.at(state.now.X).HX).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"rho": 0.0}, "rho must be positive"),
+        ({"gamma": 1.0}, r"gamma must lie in \(0, 1\)"),
+        ({"delta": 0.5}, r"delta must lie in \(0, 1/max\(1, 2 rho\)\) = \(0, 0.5\)"),
+        ({"length": "long"}, "length must be one of"),
+        ({"b_range": (1.0, 0.5)}, "b_range must be two positive numbers in order"),
+        ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),
+        ({"refresh": 0}, "refresh must be at least 1"),
+        ({"tau": 1.0}, "tau must be at least"),
+        ({"beta0": -1.0}, "beta0 must be positive"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        named("oadmm-rr", **settings)
+
+
+def test_defaults_are_those_of_the_paper():
+    solver = named("oadmm-rr")
+    assert (solver.rho, solver.gamma, solver.delta, solver.length) == (1.0, 0.5, 1e-3, "fixed")
+    problem = PROBLEMS["l1 minus largest-k"]
+    assert solver.for_problem(problem).beta0 == named("oadmm-ep").for_problem(problem).beta0
+    assert named("oadmm-rr", beta0=2.0).for_problem(problem).beta0 == 2.0
