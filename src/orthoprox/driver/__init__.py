@@ -1,0 +1,29 @@
+"""The one loop, and those who watch it."""
+
+from orthoprox.driver.checkpoint import Checkpoint
+from orthoprox.driver.observers import Observer, Progress, Recorder
+from orthoprox.driver.result import History, Result, RunFailed, Status
+from orthoprox.driver.snapshot import Snapshot
+from orthoprox.driver.solve import iterate, solve
+from orthoprox.driver.stopping import Critical, Iterations, NotFinite, Rule, Seconds, Stalled, When
+
+__all__ = [
+    "Checkpoint",
+    "Critical",
+    "History",
+    "Iterations",
+    "NotFinite",
+    "Observer",
+    "Progress",
+    "Recorder",
+    "Result",
+    "Rule",
+    "RunFailed",
+    "Seconds",
+    "Snapshot",
+    "Stalled",
+    "Status",
+    "When",
+    "iterate",
+    "solve",
+]

@@ -1,0 +1,145 @@
+"""Those who watch a run: the recorder and the progress bar."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TextIO
+
+from orthoprox._extras import extra
+from orthoprox._fields import require
+from orthoprox.driver.result import History
+from orthoprox.driver.snapshot import Snapshot
+
+
+class Observer(Protocol):
+    """Any callable on a snapshot. What it returns stops the run when it is true or a Status.
+
+    An observer with a ``close`` method is told when the run is over.
+    """
+
+    def __call__(self, now: Snapshot) -> Any: ...
+
+
+class Recorder:
+    """Keeps what was measured, for the result's history.
+
+    Parameters
+    ----------
+    every : int
+        Record at every this many iterations, and at the last.
+    extra : mapping of str to callable
+        Further columns, each a function of the snapshot that gives a number.
+    """
+
+    COLUMNS: Mapping[str, Callable[[Snapshot], float]] = {
+        "iteration": lambda now: now.t,
+        "seconds": lambda now: now.seconds,
+        "objective": lambda now: now.objective,
+        "criticality": lambda now: now.criticality,
+        "primal": lambda now: now.criticality_parts.primal,
+        "dual": lambda now: now.criticality_parts.dual,
+        "stationarity": lambda now: now.criticality_parts.stationarity,
+        "infeasibility": lambda now: now.infeasibility,
+        "sparsity": lambda now: now.sparsity,
+    }
+
+    def __init__(self, every: int = 1, extra: Mapping[str, Callable[[Snapshot], float]] | None = None) -> None:
+        require(every >= 1, f"A recorder needs every >= 1; given {every}.")
+        self.every = every
+        self.measures = {**self.COLUMNS, **(extra or {})}
+        self.rows: dict[str, list[float]] = {name: [] for name in self.measures}
+
+    def due(self, t: int) -> bool:
+        return t % self.every == 0
+
+    def __call__(self, now: Snapshot) -> None:
+        if self.due(now.t):
+            self.record(now)
+
+    def record(self, now: Snapshot) -> None:
+        """Add a row, unless this iteration has one."""
+        if self.rows["iteration"] and self.rows["iteration"][-1] == now.t:
+            return
+        # all or nothing, should one raise
+        row = {name: _number(measure(now), name) for name, measure in self.measures.items()}
+        for name, value in row.items():
+            self.rows[name].append(value)
+
+    @property
+    def history(self) -> History:
+        return History(self.rows)
+
+    def restart(self) -> None:
+        """Forget the rows of another run."""
+        self.rows = {name: [] for name in self.measures}
+
+    def restore(self, history: Mapping[str, Any], t: int) -> None:
+        """Begin with the rows of an earlier part of the same run, up to and without iteration t, which comes again."""
+        if set(history) != set(self.rows):
+            raise ValueError(
+                f"The checkpoint recorded {', '.join(sorted(history))}; "
+                f"this run records {', '.join(sorted(self.rows))}. Resume with the same recorder."
+            )
+        before: list[float] = [int(s) for s in history["iteration"] if s < t]
+        self.rows = {name: list(history[name][: len(before)]) for name in self.rows}
+        self.rows["iteration"] = before
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, (int, float)):
+        return value
+    try:
+        return float(value)  # a number of another library, which need not stay on its device
+    except (TypeError, ValueError):
+        raise TypeError(f"The column {name!r} of a recorder must be a number; given {type(value).__name__}.") from None
+
+
+class Progress:
+    """A live bar with objective, criticality and rate.
+
+    Parameters
+    ----------
+    always : bool
+        Draw it even when the output is not a terminal.
+    label : str
+        What stands before the bar; the solver's name by default.
+    file : text stream
+        Standard error by default.
+    every : float
+        Seconds between two refreshes; measuring more often would slow the run down.
+    """
+
+    def __init__(
+        self, *, always: bool = False, label: str | None = None, file: TextIO | None = None, every: float = 0.1
+    ) -> None:
+        self._tqdm = extra("tqdm", "progress", "A progress bar").tqdm
+        self.file = sys.stderr if file is None else file
+        self.shown = always or self.file.isatty()
+        self.label, self.every = label, every
+        self._bar: Any = None
+        self._next = 0.0
+
+    def __call__(self, now: Snapshot) -> None:
+        if not self.shown:
+            return
+        if self._bar is None:
+            label = self.label or now.solver.name
+            self._bar = self._tqdm(total=now.limit, desc=label, unit="it", file=self.file, initial=now.t, leave=True)
+        moment = time.monotonic()
+        if moment >= self._next or now.t == now.limit:
+            self._show(now)
+            self._next = moment + self.every
+
+    def _show(self, now: Snapshot) -> None:
+        self._bar.n = now.t
+        self._bar.set_postfix_str(f"F {now.objective:.6g}, Crit {now.criticality:.1e}", refresh=False)
+        self._bar.refresh()
+
+    def close(self, now: Snapshot) -> None:
+        """Leave the last values on the screen."""
+        if self._bar is not None:
+            self._show(now)
+            self._bar.close()
+            self._bar = None

@@ -1,0 +1,99 @@
+"""One iteration as rules and observers see it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol
+
+from orthoprox._types import Array
+from orthoprox.driver.result import History
+from orthoprox.problem import Certificate, Criticality, Problem, criticality, sparsity
+from orthoprox.solvers import Solver
+
+
+class Record(Protocol):
+    """Where a run keeps what was measured."""
+
+    rows: dict[str, list[float]]
+
+    @property
+    def history(self) -> History: ...
+
+
+class Snapshot:
+    """One iteration; everything measured is computed at most once, and only if asked for.
+
+    Attributes
+    ----------
+    problem, solver, state : object
+        What is solved, how, and where the run is.
+    t : int
+        Iterations so far.
+    seconds : float
+        Time spent in the method so far.
+    limit : int or None
+        The iteration limit, when the stopping rule has one.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver[Any],
+        state: Any,
+        t: int,
+        seconds: float,
+        record: Record | None = None,
+        limit: int | None = None,
+    ) -> None:
+        self.problem, self.solver, self.state = problem, solver, state
+        self.t, self.seconds, self.limit = t, seconds, limit
+        self._record = record
+
+    @property
+    def history(self) -> History:
+        """What was recorded until now."""
+        return History() if self._record is None else self._record.history
+
+    def recent(self, column: str, count: int) -> list[float]:
+        """The last values of a recorded column, at most this many."""
+        return [] if self._record is None else self._record.rows.get(column, [])[-count:]
+
+    @cached_property
+    def X(self) -> Array:
+        """The feasible point."""
+        return self.solver.point(self.state)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The triple at which stationarity is measured."""
+        return self.solver.certificate(self.problem, self.state)
+
+    @cached_property
+    def objective(self) -> float:
+        """F at X."""
+        return float(self.problem.objective(self.certificate.point))
+
+    @cached_property
+    def criticality_parts(self) -> Criticality:
+        """The three parts of Crit."""
+        return criticality(self.problem, self.certificate)
+
+    @cached_property
+    def relative_criticality_parts(self) -> Criticality:
+        """The three parts of Crit, relative to the size of what they compare."""
+        return criticality(self.problem, self.certificate, relative=True)
+
+    @property
+    def criticality(self) -> float:
+        """Crit, the sum of its parts."""
+        return self.criticality_parts.total
+
+    @cached_property
+    def infeasibility(self) -> float:
+        """The norm of X'X - I."""
+        return float(self.problem.M.infeasibility(self.X))
+
+    @cached_property
+    def sparsity(self) -> float:
+        """The fraction of entries of X that are zero, up to 1e-6."""
+        return sparsity(self.X)

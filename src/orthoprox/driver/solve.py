@@ -1,0 +1,278 @@
+"""The one loop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Any
+
+from orthoprox._types import Array
+from orthoprox.backends import backend_of
+from orthoprox.driver.checkpoint import Saved, load
+from orthoprox.driver.observers import Observer, Recorder
+from orthoprox.driver.result import Result, RunFailed, Status
+from orthoprox.driver.snapshot import Snapshot
+from orthoprox.driver.start import check_user_functions, starting_point
+from orthoprox.driver.stopping import Critical, Iterations, NotFinite, Rule, When, as_rule
+from orthoprox.problem import Criticality, Problem
+from orthoprox.solvers import Solver, named
+from orthoprox.solvers._base import S
+
+DEFAULT_SOLVER = "oadmm-ep"
+
+
+def iterate(problem: Problem, solver: Solver[S], state: S) -> Iterator[S]:
+    """The states of a method, without end, the given one first.
+
+    Examples
+    --------
+    >>> import itertools, numpy as np
+    >>> from orthoprox import iterate, named
+    >>> from orthoprox.models import sparse_pca
+    >>> problem = sparse_pca(np.eye(6) + 0.1, n_components=2, weight=0.1)
+    >>> solver = named("oadmm-ep", beta0=1.0)
+    >>> states = iterate(problem, solver, solver.init(problem, problem.M.random(0)))
+    >>> [state.t for state in itertools.islice(states, 3)]
+    [0, 1, 2]
+    """
+    backend = backend_of(solver.point(state))
+    step = backend.compile(solver.step, problem) if solver.compilable else solver.step
+    while True:
+        yield state
+        with backend.quiet():
+            state = step(problem, state)
+
+
+def solve(
+    problem: Problem,
+    solver: Solver[Any] | str = DEFAULT_SOLVER,
+    X0: Array | None = None,
+    *,
+    seed: int = 0,
+    stop: Rule | None = None,
+    record: Recorder | None = None,
+    observers: Sequence[Observer] = (),
+    resume: Any = None,
+) -> Result[Any]:
+    """Run a method on a problem until a rule says stop.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : Solver or str
+        A method with its settings, or the name of one in ``SOLVERS``.
+    X0 : array, optional
+        Where to begin; a point off the manifold is projected, with a note. By default a random point.
+    seed : int
+        For the random point.
+    stop : Rule
+        When to stop; ``Iterations(1000) | Critical(1e-6)`` by default. A function of a snapshot will do.
+    record : Recorder, optional
+        What to measure and how often; everything, at every iteration, by default.
+    observers : sequence of callables
+        Called with a :class:`Snapshot` at every iteration; one that returns something true stops the run.
+    resume : path or state, optional
+        Go on from a checkpoint, or from the state of an earlier result.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    UnsupportedProblem
+        When the problem is outside the method's scope.
+    RunFailed
+        When a term, the solver or an observer raises; its ``result`` holds what was reached until then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import solve, Iterations, Critical
+    >>> from orthoprox.models import sparse_pca
+    >>> D = np.random.default_rng(0).standard_normal((50, 10))
+    >>> result = solve(sparse_pca(D, n_components=2, weight=0.05), "oadmm-ep", stop=Iterations(200) | Critical(1e-3))
+    >>> result.X.shape
+    (10, 2)
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"problem must be a Problem; given {type(problem).__name__}. "
+            "Of terms, one is made by Problem.of(terms, over=M)."
+        )
+    method = named(solver) if isinstance(solver, str) else solver
+    if not isinstance(method, Solver):
+        raise TypeError(f"solver must be the name of a solver or a Solver; given {type(method).__name__}.")
+    method.scope.admit(problem, method.name)
+    method = method.for_problem(problem)
+    rule = Iterations(1000) | Critical(1e-6) if stop is None else as_rule(stop)
+    run = _Run(problem, method, rule, Recorder() if record is None else record, observers)
+    if resume is None:
+        return run.from_point(*starting_point(problem, X0, seed))
+    if isinstance(resume, (str, PathLike)):
+        return run.from_file(load(resume))
+    return run.from_state(resume)
+
+
+class _Run:
+    """One run: the loop, its clock and what becomes of errors."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver[Any],
+        rule: Rule,
+        record: Recorder,
+        observers: Sequence[Observer],
+    ) -> None:
+        self.problem, self.solver, self.rule = problem, solver, rule
+        self.record, self.observers = record, observers
+        self.notes = list(problem.notes)
+
+    def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
+        self.notes += notes
+        self.record.restart()
+        try:
+            self.problem.check(X0)
+            check_user_functions(self.problem, X0)
+            state = self.solver.init(self.problem, X0)
+        except (ValueError, TypeError):
+            raise  # already a sentence of ours, or as good as one
+        except Exception as error:
+            raise RunFailed(f"The run could not begin: {_told(error)}") from error
+        return self.go(state, 0, 0.0)
+
+    def from_file(self, saved: Saved) -> Result[Any]:
+        state = saved.state(self.problem, self.solver, self._template())
+        self.record.restore(saved.history, saved.t)
+        self.notes += [f"resumed at iteration {saved.t}"]
+        return self.go(state, saved.t, saved.seconds)
+
+    def from_state(self, state: Any) -> Result[Any]:
+        wanted, given = type(self._template()), type(state)
+        if given is not wanted:
+            raise TypeError(
+                f"{self.solver.name} resumes from a file or from its own {wanted.__name__}, as in result.state; "
+                f"given {given.__name__}."
+            )
+        found, shape = tuple(self.solver.point(state).shape), (self.problem.M.n, self.problem.M.r)
+        if found != shape:
+            raise ValueError(f"The state to resume from is for shape {found}; the problem is for {shape}.")
+        self.record.restart()
+        return self.go(state, int(state.t), 0.0)
+
+    def _template(self) -> Any:
+        return self.solver.init(self.problem, self.problem.M.random(0, like=self.problem.like))
+
+    def go(self, state: Any, t: int, seconds: float) -> Result[Any]:
+        status: Status | None = None
+        failure: Exception | None = None
+        reached = sure = (state, t, seconds)
+        since = time.perf_counter()
+        try:
+            for t, state in enumerate(iterate(self.problem, self.solver, state), start=t):  # noqa: B020
+                if self.record.due(t):
+                    X = self.solver.point(state)
+                    backend_of(X).finish(X)
+                seconds += time.perf_counter() - since
+                now = self._snapshot(state, t, seconds)
+                status = NotFinite(measure=self.record.due(t))(now)
+                if status is not None:
+                    break
+                reached = (state, t, seconds)
+                if self.record.due(t):
+                    sure = reached
+                status = self._watched(now)
+                if status is not None:
+                    break
+                del now  # what was measured must not take memory during the next step
+                since = time.perf_counter()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except Exception as error:
+            status, failure = Status.FAILED, error
+        now = self._snapshot(*reached)
+        if status is Status.NOT_FINITE:
+            now = self._last_finite(now, self._snapshot(*sure))
+        failure = self._over(now, failure)
+        result = self._result(now, Status.FAILED if failure else status or Status.INTERRUPTED)
+        if failure is not None:
+            raise RunFailed(
+                f"The run failed after {result.iterations} iterations: {_told(failure)} "
+                "What was reached until then is in the attribute 'result' of this error.",
+                result,
+            ) from failure
+        return result
+
+    def _snapshot(self, state: Any, t: int, seconds: float) -> Snapshot:
+        return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit)
+
+    def _watched(self, now: Snapshot) -> Status | None:
+        """Let the rule see the history before this iteration, and everybody see this iteration."""
+        status = self.rule(now)
+        self.record(now)
+        answers = [When(watch)(now) for watch in self.observers]  # all of them, also when the first says stop
+        return next((answer for answer in (status, *answers) if answer is not None), None)
+
+    def _over(self, now: Snapshot, failure: Exception | None) -> Exception | None:
+        """Let everybody keep where the run ended; nobody's error keeps the others from it. The first one is told."""
+        closing = [getattr(watch, "close", None) for watch in self.observers]
+        for keep in (self.record.record, lambda now: now.certificate, *closing):
+            try:
+                if keep is not None:
+                    keep(now)
+            except Exception as error:
+                failure = failure or error
+        return failure
+
+    def _last_finite(self, now: Snapshot, sure: Snapshot) -> Snapshot:
+        """The later of two states if all of it is finite: between two records only X was looked at."""
+        try:
+            return now if NotFinite(measure=not self.record.due(now.t))(now) is None else sure
+        except Exception:
+            return sure
+
+    def _numbers(self, now: Snapshot) -> tuple[float, Criticality]:
+        """Objective and criticality: as recorded, else as measured, else NaN where measuring is what fails."""
+        rows, names = self.record.rows, ("objective", *Criticality._fields)
+        if rows["iteration"][-1:] == [now.t]:
+            objective, *three = (rows[name][-1] for name in names)
+            return objective, Criticality(*three)
+        try:
+            return now.objective, now.criticality_parts
+        except Exception:
+            return math.nan, Criticality(math.nan, math.nan, math.nan)
+
+    def _result(self, now: Snapshot, status: Status) -> Result[Any]:
+        y, z = None, None
+        try:
+            y, z = now.certificate.y, now.certificate.z
+        except Exception:
+            self.notes.append("y and z could not be worked out; the state has what there is")
+        objective, criticality = self._numbers(now)
+        return Result(
+            X=now.X,
+            y=y,
+            z=z,
+            objective=objective,
+            criticality_parts=criticality,
+            infeasibility=now.infeasibility,
+            status=status,
+            iterations=now.t,
+            seconds=now.seconds,
+            history=self.record.history,
+            state=now.state,
+            solver=self.solver,
+            notes=tuple(self.notes),
+        )
+
+
+def _told(error: Exception) -> str:
+    """An error as a sentence: its kind, its words, and where it came from."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = "" if where is None else f" in {where.tb_frame.f_code.co_qualname}"
+    return f"{type(error).__name__}{place}: {error}."

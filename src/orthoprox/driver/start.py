@@ -1,0 +1,65 @@
+"""The point a run begins at: checked, moved to where the data are, put on the manifold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from orthoprox._types import Array
+from orthoprox.backends import backend_of
+from orthoprox.problem import Problem
+from orthoprox.terms import ComposedConvex, ComposedSmooth, Smooth, SmoothConvex, Term, check_gradient
+
+
+def starting_point(problem: Problem, X0: Array | None, seed: Any) -> tuple[Array, list[str]]:
+    """A feasible X0 and what the user should know about how it came to be."""
+    like = problem.like
+    if X0 is None:
+        return problem.M.random(seed, like=like), []
+    X0, notes = problem.M.check(X0), []
+    data = problem.data
+    if data is not None and not _same_kind(X0, data):
+        was = f"{backend_of(X0).name} {X0.dtype}"
+        X0 = backend_of(data).from_numpy(backend_of(X0).to_numpy(X0), data)
+        notes.append(f"X0 was moved from {was} to {backend_of(data).name} {data.dtype}, where the data are")
+    eps, r = backend_of(X0).eps(X0), problem.M.r
+    with backend_of(X0).quiet():  # an overflow only means that X0 is far off
+        gap = float(problem.M.infeasibility(X0))
+    if gap <= 50 * eps * r:
+        return X0, notes
+    if gap > math.sqrt(eps):
+        notes.append(f"X0 was off the manifold (|X'X - I| = {gap:.1e}) and was projected")
+        rank = _rank(X0, eps)
+        if rank < r:
+            notes.append(f"X0 had rank {rank} only: {r - rank} of its directions were filled in")
+    return problem.M.project(X0), notes
+
+
+def check_user_functions(problem: Problem, X0: Array) -> None:
+    """Refuse a user's function whose gradient does not belong to its value."""
+    for term, at in (*_inside(problem.f, X0), *_inside(problem.g, X0)):
+        if isinstance(term, (Smooth, SmoothConvex)):
+            slope = term.gradient if isinstance(term, Smooth) else term.subgradient
+            found = check_gradient((term.value, slope), at)
+            if not found.ok:
+                raise ValueError(f"{found} Run orthoprox.terms.check_gradient(f, X) while you mend it.")
+
+
+def _inside(term: Any, X: Array) -> list[tuple[Term, Array]]:
+    """The terms of sums and compositions, each with the point at which it is asked."""
+    if isinstance(term, (ComposedSmooth, ComposedConvex)):
+        return _inside(term.f if isinstance(term, ComposedSmooth) else term.g, term.A(X))
+    parts = getattr(term, "parts", None)
+    return [(term, X)] if parts is None else [inner for part in parts for inner in _inside(part, X)]
+
+
+def _same_kind(a: Array, b: Array) -> bool:
+    return array_namespace(a) is array_namespace(b) and a.dtype == b.dtype and device(a) == device(b)
+
+
+def _rank(X: Array, eps: float) -> int:
+    xp = array_namespace(X)
+    sizes = xp.linalg.svdvals(X)
+    return int(xp.count_nonzero(sizes > eps * max(X.shape) * sizes[0]))

@@ -1,0 +1,210 @@
+"""When to stop. Rules are functions of a snapshot and combine with ``|`` and ``&``."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace, is_array_api_obj
+
+from orthoprox._fields import parts, require
+from orthoprox.backends import backend_of
+from orthoprox.driver.result import Status
+from orthoprox.driver.snapshot import Snapshot
+
+
+class Rule(abc.ABC):
+    """Maps a snapshot to the reason to stop, or to None to go on."""
+
+    @abc.abstractmethod
+    def __call__(self, now: Snapshot) -> Status | None: ...
+
+    @property
+    def limit(self) -> int | None:
+        """The number of iterations after which this rule stops for certain, if there is one."""
+        return None
+
+    def __or__(self, other: Rule | Callable[[Snapshot], Any]) -> Rule:
+        return Either(self, as_rule(other))
+
+    def __ror__(self, other: Callable[[Snapshot], Any]) -> Rule:
+        return Either(as_rule(other), self)
+
+    def __and__(self, other: Rule | Callable[[Snapshot], Any]) -> Rule:
+        return Both(self, as_rule(other))
+
+    def __rand__(self, other: Callable[[Snapshot], Any]) -> Rule:
+        return Both(as_rule(other), self)
+
+
+@dataclass(frozen=True)
+class Either(Rule):
+    """Stop as soon as one of two rules says so; success counts first when both do."""
+
+    first: Rule
+    second: Rule
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        found = [status for status in (self.first(now), self.second(now)) if status is not None]
+        if Status.CONVERGED in found:
+            return Status.CONVERGED
+        return found[0] if found else None
+
+    @property
+    def limit(self) -> int | None:
+        known = [rule.limit for rule in (self.first, self.second) if rule.limit is not None]
+        return min(known, default=None)
+
+
+@dataclass(frozen=True)
+class Both(Rule):
+    """Stop when two rules say so at the same iteration, as in ``Critical(1e-6) & Iterations(100)``."""
+
+    first: Rule
+    second: Rule
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        first = self.first(now)
+        if first is None:
+            return None
+        second = self.second(now)
+        if second is None:
+            return None
+        return Status.CONVERGED if Status.CONVERGED in (first, second) else second
+
+
+@dataclass(frozen=True)
+class Iterations(Rule):
+    """Stop after this many iterations."""
+
+    most: int
+
+    def __post_init__(self) -> None:
+        require(self.most >= 0, f"Iterations needs a number that is not negative; given {self.most}.")
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        return Status.ITERATIONS if now.t >= self.most else None
+
+    @property
+    def limit(self) -> int | None:
+        return self.most
+
+
+@dataclass(frozen=True)
+class Seconds(Rule):
+    """Stop after this much time in the method; measuring does not count."""
+
+    most: float
+
+    def __post_init__(self) -> None:
+        require(self.most >= 0, f"Seconds needs a number that is not negative; given {self.most}.")
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        return Status.SECONDS if now.seconds >= self.most else None
+
+
+@dataclass(frozen=True)
+class Critical(Rule):
+    """Stop when Crit is at most this.
+
+    Parameters
+    ----------
+    tolerance : float
+    relative : bool
+        Compare the relative criticality instead.
+    every : int
+        Measure at every this many iterations only.
+    """
+
+    tolerance: float
+    relative: bool = False
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        require(self.tolerance > 0, f"Critical needs a positive tolerance; given {self.tolerance}.")
+        require(self.every >= 1, f"Critical needs every >= 1; given {self.every}.")
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        if now.t % self.every:
+            return None
+        found = now.relative_criticality_parts if self.relative else now.criticality_parts
+        return Status.CONVERGED if found.total <= self.tolerance else None
+
+
+@dataclass(frozen=True)
+class Stalled(Rule):
+    """Stop when the objective has changed by less than a fraction of itself over the last records.
+
+    Parameters
+    ----------
+    tolerance : float
+        Relative to ``max(1, |F|)``.
+    window : int
+        How many records to look back.
+    """
+
+    tolerance: float = 1e-10
+    window: int = 50
+
+    def __post_init__(self) -> None:
+        require(self.tolerance >= 0, f"Stalled needs a tolerance that is not negative; given {self.tolerance}.")
+        require(self.window >= 1, f"Stalled needs a window of at least 1; given {self.window}.")
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        before = now.recent("objective", self.window)
+        if len(before) < self.window:
+            return None
+        recent = [*before, now.objective]
+        spread = max(recent) - min(recent)
+        return Status.STALLED if spread <= self.tolerance * max(1.0, abs(now.objective)) else None
+
+
+@dataclass(frozen=True)
+class NotFinite(Rule):
+    """Stop when X is not finite. Every run has this rule.
+
+    Parameters
+    ----------
+    measure : bool
+        Look at the whole state, the objective and the criticality too. Runs do so where they record.
+    """
+
+    measure: bool = False
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        # The sum of X is finite if X is: it has orthonormal columns, so nothing can overflow.
+        finite = math.isfinite(float(array_namespace(now.X).sum(now.X)))
+        if finite and self.measure:
+            with backend_of(now.X).quiet():
+                finite = _finite_state(now.state) and math.isfinite(now.objective) and math.isfinite(now.criticality)
+        return None if finite else Status.NOT_FINITE
+
+
+def _finite_state(state: Any) -> bool:
+    arrays = [part for part in parts(state) if is_array_api_obj(part)]
+    return all(bool(array_namespace(a).all(array_namespace(a).isfinite(a))) for a in arrays)
+
+
+@dataclass(frozen=True)
+class When(Rule):
+    """Stop when a function of the snapshot says so: it returns a Status, or something true."""
+
+    test: Callable[[Snapshot], Any]
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        answer = self.test(now)
+        if isinstance(answer, Status):
+            return answer
+        return Status.STOPPED if answer else None
+
+
+def as_rule(rule: Rule | Callable[[Snapshot], Any]) -> Rule:
+    """A rule, from a rule or from any function of a snapshot."""
+    if isinstance(rule, Rule):
+        return rule
+    if callable(rule):
+        return When(rule)
+    raise TypeError(f"A stopping rule is a Rule or a function of a snapshot; given {type(rule).__name__}.")

@@ -1,0 +1,116 @@
+"""Problems whose answer is known: principal components, Procrustes, tiny ones by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from orthoprox import SOLVERS, Critical, Iterations, Problem, Recorder, Stiefel, named, solve
+from orthoprox.models import sparse_pca
+from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, Linear, Quadratic
+
+ADMM = ("oadmm-ep", "oadmm-rr")
+
+
+def data(rng, m=60, n=15, decay=0.7):
+    Q, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    return rng.standard_normal((m, n)) * decay ** np.arange(n) @ Q.T
+
+
+@pytest.mark.parametrize("name", ADMM)
+@pytest.mark.parametrize("r", [1, 4])
+def test_principal_components(rng, name, r):
+    D = data(rng)
+    problem = Problem.of(ExplainedVariance(D, 1 / 60), over=Stiefel(15, r))
+    result = solve(problem, name, stop=Iterations(4000) | Critical(1e-9), record=Recorder(every=50))
+    eigenvalues = np.linalg.eigvalsh(D.T @ D / 60)[::-1]
+    assert -2 * result.objective == pytest.approx(eigenvalues[:r].sum(), rel=1e-8)
+    assert result.converged
+    assert result.criticality <= 1e-9
+
+
+def test_principal_components_by_the_subgradient_method(rng):
+    D = data(rng)
+    problem = Problem.of(ExplainedVariance(D, 1 / 60), over=Stiefel(15, 3))
+    result = solve(problem, named("subgradient", eta0=1.0, q=0.0), stop=Iterations(2000), record=Recorder(every=500))
+    assert -2 * result.objective == pytest.approx(np.linalg.eigvalsh(D.T @ D / 60)[-3:].sum(), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("r", [3, 5])
+def test_procrustes(name, r):
+    # The nearest orthonormal matrix to -C minimises <C, X>; the value is minus the sum of C's singular values.
+    C = np.random.default_rng(99).standard_normal((6, r))  # not the draw the start is made of, which is the maximum
+    problem = Problem.of(Linear(C), over=Stiefel(6, r))
+    settings = {"eta0": 1.0, "q": 0.0} if name == "subgradient" else {"beta0": 0.5}
+    result = solve(problem, named(name, **settings), stop=Iterations(1500) | Critical(1e-10))
+    U, s, Vt = np.linalg.svd(C, full_matrices=False)
+    assert result.objective == pytest.approx(-s.sum(), rel=1e-8)
+    assert np.allclose(result.X, -U @ Vt, atol=1e-6)
+
+
+def bias(problem, result):
+    """How far the smoothing may lift the objective: mu C_h^2 (Lemma 2.3), with the mu of the last iteration."""
+    solver = result.solver
+    beta = solver.beta0 * (1 + solver.xi * (result.iterations - 1) ** solver.p)
+    return solver.tau / beta * problem.h.lipschitz_constant(problem.shape) ** 2
+
+
+def lowest(problem, solver, seeds):
+    runs = [solve(problem, solver, seed=s, stop=Iterations(1500), record=Recorder(every=500)) for s in seeds]
+    return min(runs, key=lambda result: result.objective)
+
+
+def smallest_on_a_circle(problem, count=1500):
+    angles = np.linspace(0, np.pi, count + 1)
+    return min(float(problem.objective(np.array([[np.cos(a)], [np.sin(a)]]))) for a in angles)
+
+
+@pytest.mark.parametrize("name", ADMM)
+@pytest.mark.parametrize("seed", range(4))
+def test_one_column_in_the_plane_by_enumeration(name, seed):
+    rng = np.random.default_rng(seed)
+    S = rng.standard_normal((2, 2))
+    weak = 0.4 * MCP(0.5, 4.0) if seed % 2 else 0.4 * L1()
+    problem = Problem.of(Quadratic(S + S.T) - 0.1 * LargestK(1) + weak, over=Stiefel(2, 1))
+    best = smallest_on_a_circle(problem)
+    found = lowest(problem, named(name, beta0=200.0), range(4))
+    assert best - 1e-5 <= found.objective <= best + bias(problem, found)
+
+
+@pytest.mark.parametrize("name", ADMM)
+def test_rotations_of_the_plane_by_enumeration(name):
+    rng = np.random.default_rng(77)
+    S, C = rng.standard_normal((2, 2)), rng.standard_normal((2, 2))
+    problem = Problem.of(Quadratic(S + S.T) + Linear(C) + 0.5 * L1(), over=Stiefel(2, 2))
+
+    def at(angle, flip):
+        c, s = np.cos(angle), np.sin(angle)
+        return float(problem.objective(np.array([[c, -flip * s], [s, flip * c]])))
+
+    best = min(at(a, flip) for a, flip in itertools.product(np.linspace(0, 2 * np.pi, 2001), (1, -1)))
+    found = lowest(problem, named(name, beta0=200.0), range(8))
+    assert best - 1e-5 <= found.objective <= best + bias(problem, found)
+
+
+@pytest.mark.parametrize("name", ADMM)
+def test_a_heavy_weight_leads_to_coordinate_vectors(name, rng):
+    # |x|_1 >= 1 on the sphere with equality at coordinate vectors only (methods.md, section 12.4).
+    D = rng.standard_normal((50, 8))
+    D = D - D.mean(axis=0)
+    D = D / np.linalg.norm(D, axis=0)
+    problem = sparse_pca(np.sqrt(50) * D, n_components=3, weight=3.0)
+    result = solve(problem, name, stop=Iterations(3000), record=Recorder(every=500))
+    assert (np.sum(np.abs(result.y) > 1e-3, axis=0) == 1).all()
+    least = 3 * (3.0 - 0.5)
+    assert least - 1e-9 <= result.objective - problem.offset <= least + bias(problem, result)
+
+
+def test_a_large_penalty_makes_the_solution_k_sparse(rng):
+    D = data(rng, 80, 20)
+    problem = sparse_pca(D, n_components=2, weight=2.0, k=10)
+    result = solve(problem, "oadmm-ep", stop=Iterations(3000), record=Recorder(every=1000))
+    assert 2 <= np.count_nonzero(result.y) <= 10
+    assert problem.h.value(result.X) - problem.g.value(result.X) < bias(problem, result)
