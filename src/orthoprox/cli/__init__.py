@@ -1,0 +1,21 @@
+"""The command ``orthoprox``."""
+
+from __future__ import annotations
+
+import sys
+
+from orthoprox._extras import extra
+
+
+def main() -> None:
+    """Run the command; without its library, say which extra brings it."""
+    try:
+        extra("click", "cli", "The command line")
+    except ModuleNotFoundError as error:
+        sys.exit(str(error))
+    from orthoprox.cli.main import command
+
+    command()
+
+
+__all__ = ["main"]
