@@ -207,3 +207,11 @@ def test_defaults_are_those_of_the_paper():
     problem = PROBLEMS["l1 minus largest-k"]
     assert solver.for_problem(problem).beta0 == named("oadmm-ep").for_problem(problem).beta0
     assert named("oadmm-rr", beta0=2.0).for_problem(problem).beta0 == 2.0
+
+
+def test_a_length_that_leaves_the_domain_is_shortened():
+    def trial(eta):
+        return eta, np.float64(np.nan) if eta > 0.3 else np.float64(-eta)
+
+    eta, outcome, trials = backtrack(trial, 1.0, 0.5, np.float64(0.5), 0.0)
+    assert (eta, outcome, trials) == (0.25, 0.25, 3)

@@ -111,6 +111,8 @@ def solve(
     run = _Run(problem, method, rule, Recorder() if record is None else record, observers)
     if resume is None:
         return run.from_point(*starting_point(problem, X0, seed))
+    if X0 is not None:
+        raise ValueError("A resumed run goes on where it stood: give either X0 or resume, not both.")
     if isinstance(resume, (str, PathLike)):
         return run.from_file(load(resume))
     return run.from_state(resume)

@@ -7,13 +7,13 @@ from typing import Any
 from orthoprox.maps import Identity, LinearMap, Stack
 from orthoprox.terms import (
     ComposedConvex,
-    ComposedSmooth,
     ConvexSum,
     ConvexTerm,
     ProximableTerm,
     SeparableSum,
     SmoothTerm,
     Zero,
+    compose_smooth,
     sum_smooth,
 )
 from orthoprox.terms._expression import Summand, as_expression
@@ -33,7 +33,7 @@ def sorted_parts(expression: Any, n: int) -> tuple[SmoothTerm, ConvexTerm, Proxi
             continue
         if isinstance(term, SmoothTerm):
             signed = term if sign > 0 else -1.0 * term
-            smooth.append(signed if A is None else ComposedSmooth(signed, A))
+            smooth.append(signed if A is None else compose_smooth(signed, A))
         elif sign < 0 and isinstance(term, ConvexTerm):
             convex.append(term if A is None else ComposedConvex(term, A))
         elif sign > 0 and isinstance(term, ProximableTerm):

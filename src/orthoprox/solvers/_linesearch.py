@@ -34,7 +34,8 @@ def backtrack(
 
     def refused(run: tuple[Any, ...]) -> Any:
         eta, _, change, trials = run
-        return (change > slack - wanted * eta) & (trials < MOST_TRIALS)
+        # Asked this way round, a change that is not a number is refused: a shorter length may stay in the domain.
+        return ~(change <= slack - wanted * eta) & (trials < MOST_TRIALS)
 
     def shorten(run: tuple[Any, ...]) -> tuple[Any, ...]:
         eta, _, _, trials = run

@@ -1,0 +1,76 @@
+"""What the tests of the driver share."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from orthoprox import Problem, Stiefel
+from orthoprox.problem import Criticality
+from orthoprox.terms import L1, Quadratic, Smooth
+from orthoprox.terms import ProximableTerm as Proximable
+
+M = Stiefel(9, 3)
+_rng = np.random.default_rng(7)
+S = _rng.standard_normal((9, 9))
+S = S + S.T
+
+
+def assert_same_run(a, b):
+    """Two results agree bit for bit in everything but the time they took."""
+    assert a.iterations == b.iterations
+    assert a.status is b.status
+    for name in ("X", "y", "z"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    assert a.objective == b.objective
+    assert a.criticality_parts == b.criticality_parts
+    assert list(a.history) == list(b.history)
+    for name in set(a.history) - {"seconds"}:
+        np.testing.assert_array_equal(a.history[name], b.history[name], err_msg=name)
+
+
+def dummy(t=0, seconds=0.0, total=1.0, objective=0.0, objectives=(), relative=None):
+    """A snapshot as far as the rules look at it."""
+    return SimpleNamespace(
+        t=t,
+        seconds=seconds,
+        objective=objective,
+        criticality_parts=Criticality(0.0, 0.0, total),
+        relative_criticality_parts=Criticality(0.0, 0.0, total if relative is None else relative),
+        recent=lambda column, count: list(objectives)[-count:],
+    )
+
+
+class OwnL1(Proximable):
+    """The l1 norm as a user would write it: a plain class, with something that happens at a call of the prox."""
+
+    weight = 1.0
+
+    def __init__(self, happens=lambda call, y: None):
+        self.happens, self.calls = happens, 0
+
+    def value(self, y):
+        return np.sum(np.abs(y))
+
+    def lipschitz_constant(self, shape):
+        return float(np.sqrt(np.prod(shape)))
+
+    def subgradient(self, y):
+        return np.sign(y)
+
+    def prox(self, y, mu):
+        self.calls += 1
+        found = self.happens(self.calls, y)
+        return L1().prox(y, mu) if found is None else found
+
+
+def with_prox(happens, f=None):
+    """A problem whose prox does something at its calls."""
+    return Problem(M=M, f=Quadratic(S) if f is None else f, h=OwnL1(happens))
+
+
+def with_gradient(gradient, value=None):
+    """A problem with a smooth function of the user's."""
+    own = Smooth((lambda X: np.sum(X * (S @ X)) / 2) if value is None else value, gradient, lipschitz=20.0)
+    return Problem(M=M, f=own, h=L1(0.3))

@@ -1,0 +1,214 @@
+"""The file of a checkpoint: whole or not there, and without pickle."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from driver.helpers import assert_same_run
+from orthoprox import Checkpoint, Iterations, RunFailed, Status, solve
+from orthoprox.driver.checkpoint import load
+from steps.cases import PROBLEMS
+
+PROBLEM = PROBLEMS["l1 minus largest-k"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    solve(PROBLEM, stop=Iterations(5), observers=[Checkpoint(tmp_path / "run.npz")])
+    return tmp_path / "run.npz"
+
+
+def times_written(monkeypatch):
+    """The iterations at which a file is written, as they come."""
+    from orthoprox.driver import checkpoint
+
+    times, save = [], checkpoint.save
+    monkeypatch.setattr(checkpoint, "save", lambda path, now: times.append(now.t) or save(path, now))
+    return times
+
+
+@pytest.mark.parametrize(("last", "times"), [(30, [10, 20, 30]), (34, [10, 20, 30, 34]), (4, [4]), (0, [0])])
+def test_it_is_written_when_due_and_at_the_end_and_never_twice(tmp_path, monkeypatch, last, times):
+    written = times_written(monkeypatch)
+    solve(PROBLEM, stop=Iterations(last), observers=[Checkpoint(tmp_path / "run.npz", every=10)])
+    assert written == times
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_the_same_checkpoint_may_watch_another_run(tmp_path):
+    watch = Checkpoint(tmp_path / "run.npz", every=100)
+    solve(PROBLEM, stop=Iterations(3), observers=[watch], seed=0)
+    second = solve(PROBLEM, stop=Iterations(3), observers=[watch], seed=1)
+    assert_same_run(solve(PROBLEM, stop=Iterations(3), resume=watch.path), second)
+
+
+def test_nothing_in_it_is_pickled(file):
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as entry:
+                array = np.lib.format.read_array(entry, allow_pickle=False)
+            assert not array.dtype.hasobject
+    with np.load(file, allow_pickle=False) as content:
+        meta = json.loads(str(content["meta"]))
+        assert (meta["t"], meta["solver"], meta["shape"]) == (5, "oadmm-ep", [9, 3])
+        assert content["history.objective"].shape == (6,)
+
+
+def test_it_is_read_without_pickle(file, monkeypatch):
+    asked, original = [], np.load
+    monkeypatch.setattr(np, "load", lambda *a, **k: asked.append(k["allow_pickle"]) or original(*a, **k))
+    monkeypatch.setattr(pickle, "load", lambda *a, **k: pytest.fail("pickle was asked"))
+    monkeypatch.setattr(pickle, "loads", lambda *a, **k: pytest.fail("pickle was asked"))
+    solve(PROBLEM, stop=Iterations(7), resume=file)
+    assert asked == [False]
+
+
+def test_an_array_that_stands_in_two_places_is_stored_once(file):
+    with np.load(file) as content:
+        state = json.loads(str(content["meta"]))["state"]
+    assert state["now"]["X"] == state["now"]["AX"]  # A is the identity here
+    restored = solve(PROBLEM, stop=Iterations(5), resume=file).state
+    assert restored.now.X is restored.now.AX
+
+
+def test_a_number_keeps_every_digit(tmp_path):
+    file = tmp_path / "run.npz"
+    first = solve(PROBLEM, "subgradient", stop=Iterations(7), observers=[Checkpoint(file)]).state
+    again = solve(PROBLEM, "subgradient", stop=Iterations(7), resume=file).state
+    assert (again.lowest, again.eta0) == (first.lowest, first.eta0)
+
+
+@pytest.mark.parametrize("where", ["numpy.savez", "os.replace", "os.fsync"])
+def test_a_crash_while_writing_leaves_the_old_file_and_nothing_else(file, monkeypatch, where):
+    before = file.read_bytes()
+
+    def crash(*args, **kwargs):
+        if where == "numpy.savez":
+            args[0].write(b"half of a file")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(where, crash)
+    with pytest.raises(RunFailed, match="OSError.*No space left on device") as caught:
+        solve(PROBLEM, stop=Iterations(20), observers=[Checkpoint(file, every=10)])
+    monkeypatch.undo()
+    assert file.read_bytes() == before
+    assert os.listdir(file.parent) == ["run.npz"]
+    result = caught.value.result
+    assert (result.iterations, result.status) == (10, Status.FAILED)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert result.history.iteration.tolist() == list(range(11))
+    assert np.isfinite(result.objective)
+    assert load(file).t == 5
+
+
+def test_a_crash_while_writing_the_last_one_loses_nothing(tmp_path, monkeypatch):
+    closed = []
+
+    class Other:
+        def __call__(self, now): ...
+
+        def close(self, now):
+            closed.append(now.t)
+
+    monkeypatch.setattr(os, "replace", lambda *a: (_ for _ in ()).throw(PermissionError("not yours")))
+    with pytest.raises(RunFailed, match="not yours") as caught:
+        solve(PROBLEM, stop=Iterations(6), observers=[Checkpoint(tmp_path / "run.npz"), Other()])
+    assert caught.value.result.iterations == 6
+    assert caught.value.result.status is Status.FAILED
+    assert closed == [6]
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupt_while_writing_leaves_a_whole_file(tmp_path, monkeypatch):
+    file, original, calls = tmp_path / "run.npz", os.replace, []
+
+    def interrupted(*args):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        original(*args)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    result = solve(PROBLEM, stop=Iterations(50), observers=[Checkpoint(file, every=10)])
+    assert (result.status, result.iterations) == (Status.INTERRUPTED, 20)
+    assert load(file).t == 20
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no checkpoint at .*none\.npz\."):
+        solve(PROBLEM, resume=tmp_path / "none.npz")
+
+
+def test_a_truncated_file_is_refused(file):
+    whole = file.read_bytes()
+    for length in (0, 1, 30, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"run\.npz is not a checkpoint, or is damaged \(.+\)\."):
+            solve(PROBLEM, resume=file)
+
+
+def test_a_damaged_file_is_refused_or_its_numbers_are_untouched(file):
+    whole, rng, refused = file.read_bytes(), np.random.default_rng(0), 0
+    before = load(file)
+    for place in rng.integers(len(whole), size=300):
+        damaged = bytearray(whole)
+        damaged[place] ^= int(rng.integers(1, 256))
+        file.write_bytes(damaged)
+        after = None
+        with contextlib.suppress(ValueError):  # and nothing else
+            after = load(file)
+        if after is None:
+            refused += 1
+        else:  # a date, say
+            assert after.meta == before.meta
+            for name, array in before.content.items():
+                np.testing.assert_array_equal(after.content[name], array)
+    assert refused > 200
+
+
+def test_a_lost_entry_is_missed(file):
+    with np.load(file) as content:
+        entries = dict(content)
+    for name in ("array2", "history.dual"):
+        np.savez(file, **{other: array for other, array in entries.items() if other != name})
+        with pytest.raises(ValueError, match="is not a checkpoint, or is damaged .its entries are not those it names"):
+            solve(PROBLEM, resume=file)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    text, array, archive, pickled = (tmp_path / name for name in ("a.txt", "a.npy", "a.npz", "a.pkl"))
+    text.write_text("not an archive")
+    np.save(array, np.ones(3))
+    np.savez(archive, X=np.ones(3))
+    pickled.write_bytes(pickle.dumps({"t": 3}))
+    for file in (text, array, archive, pickled, tmp_path):
+        with pytest.raises(ValueError, match="is not a checkpoint, or is damaged"):
+            solve(PROBLEM, resume=file)
+    np.savez(archive, meta=np.array([{"t": 1}], dtype=object))
+    with pytest.raises(ValueError, match="is not a checkpoint, or is damaged"):
+        solve(PROBLEM, resume=archive)
+
+
+def test_another_format_is_refused(file):
+    with np.load(file) as content:
+        entries = dict(content)
+    meta = json.loads(str(entries["meta"]))
+    for changed in ({**meta, "format": 2}, [1, 2]):
+        np.savez(file, **{**entries, "meta": np.array(json.dumps(changed))})
+        with pytest.raises(ValueError, match=r"has another format than this version reads \(format 1\)"):
+            solve(PROBLEM, resume=file)
+
+
+def test_a_checkpoint_is_refused_before_the_run_if_it_could_never_be_written(tmp_path):
+    with pytest.raises(ValueError, match="A checkpoint needs a folder that is there; given .*run.npz in .*nowhere"):
+        Checkpoint(tmp_path / "nowhere" / "run.npz")
+    with pytest.raises(ValueError, match="A checkpoint needs every >= 1; given 0"):
+        Checkpoint(tmp_path / "run.npz", every=0)

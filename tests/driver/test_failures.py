@@ -1,0 +1,254 @@
+"""An error or a number that is not finite: the run stops, and nothing that was computed is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from driver.helpers import M, S, with_gradient, with_prox
+from orthoprox import Critical, Iterations, Problem, Recorder, RunFailed, Stalled, Status, named, solve
+from orthoprox.terms import L1, Quadratic, Smooth
+from steps.cases import PROBLEMS
+
+PROBLEM = PROBLEMS["l1 minus largest-k"]
+SOLVERS = ["oadmm-ep", "oadmm-rr", "subgradient"]
+
+
+def assert_finite(result):
+    """A result without a number that is not finite, whose history ends where it ends."""
+    for name in ("X", "y", "z"):
+        assert np.isfinite(getattr(result, name)).all(), name
+    assert np.isfinite([result.objective, *result.criticality_parts, result.infeasibility]).all()
+    assert result.history.iteration[-1] == result.iterations == result.state.t
+    for name, column in result.history.items():
+        assert np.isfinite(column).all(), name
+    assert result.history.objective[-1] == result.objective
+
+
+class Closed:
+    def __init__(self):
+        self.at = []
+
+    def __call__(self, now): ...
+
+    def close(self, now):
+        self.at.append(now.t)
+
+
+@pytest.mark.parametrize("solver", ["oadmm-ep", "oadmm-rr"])
+@pytest.mark.parametrize("call", [1, 2, 20, 21, 22, 23])
+def test_a_prox_that_raises_once_costs_one_step(solver, call):
+    original = ZeroDivisionError("no such prox")
+
+    def raises_once(k, y):
+        if k == call:
+            raise original
+
+    whole = solve(with_prox(lambda k, y: None), solver, stop=Iterations(30))
+    watch = Closed()
+    with pytest.raises(RunFailed) as caught:
+        solve(with_prox(raises_once), solver, stop=Iterations(30), observers=[watch])
+    error, result = caught.value, caught.value.result
+    assert error.__cause__ is original
+    assert str(error).startswith(f"The run failed after {result.iterations} iterations: ZeroDivisionError in ")
+    assert "raises_once: no such prox." in str(error)
+    assert "'result'" in str(error)
+    assert result.status is Status.FAILED
+    assert watch.at == [result.iterations]
+    assert_finite(result)
+    np.testing.assert_array_equal(result.history.objective, whole.history.objective[: result.iterations + 1])
+
+
+@pytest.mark.parametrize("call", [1, 2, 20, 21, 22, 23])
+def test_a_prox_that_goes_on_raising_costs_no_more(call):
+    def raises(k, y):
+        if k >= call:
+            raise ZeroDivisionError("no such prox")
+
+    whole = solve(with_prox(lambda k, y: None), stop=Iterations(30))
+    watch = Closed()
+    with pytest.raises(RunFailed, match="no such prox") as caught:
+        solve(with_prox(raises), stop=Iterations(30), observers=[watch])
+    result = caught.value.result
+    t = result.iterations
+    assert result.status is Status.FAILED
+    assert result.state.t == t
+    assert watch.at == [t]
+    np.testing.assert_array_equal(result.X, solve(with_prox(lambda k, y: None), stop=Iterations(t)).X)
+    np.testing.assert_array_equal(result.history.objective, whole.history.objective[: len(result.history.objective)])
+    assert t - result.history.iteration[-1] <= 1 if len(result.history.iteration) else t <= 1
+    if result.y is None:
+        assert any("y and z could not be worked out" in note for note in result.notes)
+    assert repr(result)
+
+
+def test_a_user_gradient_that_raises_later():
+    calls = []
+
+    def gradient(X):
+        calls.append(1)
+        if len(calls) > 40:
+            raise ValueError("too many questions")
+        return S @ X
+
+    with pytest.raises(RunFailed, match=r"ValueError in .*gradient: too many questions\.") as caught:
+        solve(with_gradient(gradient), stop=Iterations(100))
+    assert 0 < caught.value.result.iterations < 100
+    assert np.isfinite(caught.value.result.objective)
+
+
+@pytest.mark.parametrize("where", ["observer", "rule", "record", "closing"])
+def test_one_who_watches_and_raises_loses_nothing(where):
+    class Watch:
+        def __call__(self, now):
+            if now.t == 6 and where != "closing":
+                raise LookupError("I have lost my glasses")
+
+        def close(self, now):
+            if where == "closing":
+                raise LookupError("I have lost my glasses")
+
+        def measure(self, now):
+            self(now)
+            return 0.0
+
+    watch, other = Watch(), Closed()
+    keywords = {"stop": Iterations(6), "observers": [watch, other]}
+    if where == "rule":
+        keywords = {"stop": watch, "observers": [other]}
+    if where == "record":
+        keywords = {"record": Recorder(extra={"own": watch.measure}), "observers": [other]}
+    with pytest.raises(RunFailed, match=r"after 6 iterations: LookupError in .*I have lost my glasses\.") as caught:
+        solve(PROBLEM, **keywords)
+    result = caught.value.result
+    assert isinstance(caught.value.__cause__, LookupError)
+    assert result.status is Status.FAILED
+    assert result.iterations == 6
+    assert result.history.iteration.tolist() == list(range(6 if where == "record" else 7))
+    np.testing.assert_array_equal(result.X, solve(PROBLEM, stop=Iterations(6)).X)
+    assert result.objective == PROBLEM.objective(result.X)
+    assert other.at == [6]
+
+
+def test_the_first_error_is_the_one_that_is_told():
+    class Watch:
+        def __call__(self, now):
+            if now.t == 2:
+                raise LookupError("first")
+
+        def close(self, now):
+            raise LookupError("second")
+
+    with pytest.raises(RunFailed, match="first"):
+        solve(PROBLEM, observers=[Watch()])
+
+
+def test_a_solver_that_cannot_begin_says_so():
+    class Breaks(type(named("subgradient"))):
+        def init(self, problem, X0):
+            raise MemoryError("too large")
+
+    with pytest.raises(RunFailed, match=r"The run could not begin: MemoryError in .*init: too large\.") as caught:
+        solve(PROBLEM, Breaks())
+    assert caught.value.result is None
+
+
+def turning(good, bad, call):
+    """A function that is right at first and wrong from some call on."""
+    calls = []
+
+    def function(X):
+        calls.append(1)
+        return good(X) if len(calls) < call else bad(X)
+
+    return function
+
+
+def value(X):
+    return np.sum(X * (S @ X)) / 2
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_gradient_that_stops_being_finite(solver, bad, every):
+    problem = with_gradient(turning(lambda X: S @ X, lambda X: bad * np.ones_like(X), 60))
+    result = solve(problem, solver, stop=Iterations(200), record=Recorder(every=every))
+    assert result.status is Status.NOT_FINITE
+    assert 5 < result.iterations < 60
+    assert_finite(result)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_value_that_stops_being_finite(solver, bad, every):
+    problem = with_gradient(lambda X: S @ X, turning(value, lambda X: bad, 90))
+    result = solve(problem, solver, stop=Iterations(400), record=Recorder(every=every))
+    assert result.status is Status.NOT_FINITE
+    assert_finite(result)
+
+
+@pytest.mark.parametrize("solver", ["oadmm-ep", "oadmm-rr"])
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_prox_that_stops_being_finite(solver, every):
+    problem = with_prox(lambda call, y: np.nan * y if call >= 40 else None)
+    result = solve(problem, solver, stop=Iterations(200), record=Recorder(every=every))
+    assert result.status is Status.NOT_FINITE
+    assert 5 < result.iterations < 40
+    for name in ("now", "y", "z"):
+        part = getattr(result.state, name)
+        assert np.isfinite(part.X if name == "now" else part).all()
+    assert np.isfinite([result.objective, result.criticality]).all()
+    assert all(np.isfinite(column).all() for column in result.history.values())
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_region_where_the_function_is_not_defined(solver):
+    # minimising drives the trace of S'X up, into the region where the value is NaN
+    C = np.linalg.qr(S)[0][:, :3]
+
+    def inside(X):
+        return np.sum(C * X) < 1.5
+
+    own = Smooth(
+        lambda X: -np.sum(C * X) if inside(X) else np.nan,
+        lambda X: -C if inside(X) else np.nan * C,
+        lipschitz=1.0,
+    )
+    method = named(solver) if solver == "subgradient" else named(solver, beta0=50.0)  # short steps
+    result = solve(Problem(M=M, f=own, h=L1(0.01)), method, M.random(0), stop=Iterations(2000))
+    assert result.status is Status.NOT_FINITE
+    assert 0 < result.iterations < 2000
+    assert inside(result.X)
+    assert_finite(result)
+    # the last finite one: the next step leaves the region
+    beyond = result.solver.step(Problem(M=M, f=own, h=L1(0.01)), result.state)
+    assert not inside(beyond.now.X)
+
+
+def test_without_a_smaller_step_that_helps_an_unknown_constant_does_not_hang():
+    own = Smooth(turning(value, lambda X: np.nan, 80), lambda X: S @ X)
+    result = solve(Problem(M=M, f=own, h=L1(0.3)), stop=Iterations(500))
+    assert result.status is Status.NOT_FINITE
+    assert_finite(result)
+
+
+def test_the_message_says_that_it_is_the_last_finite_state():
+    problem = with_gradient(turning(lambda X: S @ X, lambda X: np.nan * X, 60))
+    result = solve(problem, stop=Iterations(200) | Critical(1e-12) | Stalled(1e-15))
+    assert not result.success
+    assert "no longer finite; this is the last finite state" in result.message
+
+
+def test_rules_and_observers_never_see_what_is_not_finite():
+    seen = []
+    problem = with_gradient(turning(lambda X: S @ X, lambda X: np.nan * X, 60))
+    result = solve(problem, stop=lambda now: seen.append(now.X) or False, observers=[lambda now: seen.append(now.X)])
+    assert len(seen) == 2 * (result.iterations + 1)
+    assert np.isfinite(seen).all()
+
+
+def test_a_run_that_is_fine_is_not_stopped():
+    result = solve(Problem(M=M, f=Quadratic(1e100 * S), h=L1()), stop=Iterations(20))
+    assert result.status is Status.ITERATIONS

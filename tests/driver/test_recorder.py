@@ -1,0 +1,153 @@
+"""What is recorded, and the history it becomes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from orthoprox import History, Iterations, Recorder, RunFailed, named, solve
+from orthoprox.problem import criticality, sparsity
+from steps.cases import PROBLEMS
+
+PROBLEM = PROBLEMS["groups of a matrix"]
+COLUMNS = [
+    "iteration",
+    "seconds",
+    "objective",
+    "criticality",
+    "primal",
+    "dual",
+    "stationarity",
+    "infeasibility",
+    "sparsity",
+]
+
+
+def test_every_iteration_has_a_row_from_the_start_to_the_end():
+    history = solve(PROBLEM, stop=Iterations(12)).history
+    assert list(history) == COLUMNS
+    assert history.iteration.tolist() == list(range(13))
+    assert np.issubdtype(history.iteration.dtype, np.integer)
+    assert all(len(column) == 13 for column in history.values())
+    assert (np.diff(history.seconds) > 0).all()
+
+
+def test_a_row_holds_what_is_measured_at_its_state():
+    states = []
+    result = solve(PROBLEM, stop=Iterations(5), observers=[lambda now: states.append(now.state)])
+    solver = result.solver
+    for i, state in enumerate(states):
+        certificate = solver.certificate(PROBLEM, state)
+        parts = criticality(PROBLEM, certificate)
+        row = {name: column[i] for name, column in result.history.items()}
+        assert row["objective"] == PROBLEM.objective(state.now.X)
+        assert (row["primal"], row["dual"], row["stationarity"]) == tuple(parts)
+        assert row["criticality"] == parts.primal + parts.dual + parts.stationarity
+        assert row["infeasibility"] == pytest.approx(np.linalg.norm(state.now.X.T @ state.now.X - np.eye(3)))
+        assert row["sparsity"] == sparsity(state.now.X)
+    assert len(states) == 6
+
+
+@pytest.mark.parametrize("last", [20, 21, 23])
+def test_the_last_iteration_is_always_recorded_and_never_twice(last):
+    result = solve(PROBLEM, stop=Iterations(last), record=Recorder(every=7))
+    wanted = [0, 7, 14] + ([21] if last >= 21 else []) + ([last] if last % 7 else [])
+    assert result.history.iteration.tolist() == wanted
+    assert result.history.objective[-1] == result.objective
+
+
+def test_what_is_recorded_does_not_depend_on_how_often():
+    often = solve(PROBLEM, stop=Iterations(20)).history
+    seldom = solve(PROBLEM, stop=Iterations(20), record=Recorder(every=5)).history
+    np.testing.assert_array_equal(often.objective[::5], seldom.objective)
+
+
+def test_between_records_nothing_is_measured(monkeypatch):
+    calls = []
+    original = type(PROBLEM).objective
+    monkeypatch.setattr(type(PROBLEM), "objective", lambda self, X: calls.append(1) or original(self, X))
+    solve(PROBLEM, named("oadmm-ep"), stop=Iterations(40), record=Recorder(every=10))
+    assert len(calls) == 5
+
+
+def test_columns_of_the_users_own():
+    record = Recorder(every=2, extra={"norm": lambda now: np.sum(now.state.z**2), "twice": lambda now: 2 * now.t})
+    history = solve(PROBLEM, stop=Iterations(4), record=record).history
+    assert list(history) == [*COLUMNS, "norm", "twice"]
+    assert history.twice.tolist() == [0, 4, 8]
+    assert history.norm[0] == 0 < history.norm[-1]
+    assert history.norm.dtype == np.float64
+
+
+@pytest.mark.parametrize("value", [None, "many", np.ones(3), object()])
+def test_a_column_that_is_no_number_is_refused_and_the_run_is_kept(value):
+    record = Recorder(extra={"odd": lambda now: value if now.t == 3 else 0.0})
+    with pytest.raises(RunFailed, match=r"The column 'odd' of a recorder must be a number; given \w+\.") as caught:
+        solve(PROBLEM, stop=Iterations(9), record=record)
+    result = caught.value.result
+    assert result.iterations == 3
+    assert result.history.iteration.tolist() == [0, 1, 2]
+    assert all(len(column) == 3 for column in result.history.values())
+    assert result.objective == PROBLEM.objective(result.X)
+    assert result.y is not None
+
+
+def test_a_recorder_begins_afresh_with_every_run():
+    record = Recorder(every=2)
+    first = solve(PROBLEM, stop=Iterations(6), record=record)
+    second = solve(PROBLEM, stop=Iterations(4), record=record)
+    assert second.history.iteration.tolist() == [0, 2, 4]
+    assert first.history.iteration.tolist() == [0, 2, 4, 6]
+    third = solve(PROBLEM, stop=Iterations(8), record=record, resume=first.state)
+    assert third.history.iteration.tolist() == [6, 8]
+
+
+@pytest.mark.parametrize("every", [0, -3])
+def test_a_recorder_needs_a_positive_period(every):
+    with pytest.raises(ValueError, match=f"A recorder needs every >= 1; given {every}"):
+        Recorder(every=every)
+
+
+def test_a_history_is_a_mapping_and_has_attributes():
+    history = History({"iteration": [0, 1], "objective": [2.0, 1.5]})
+    assert dict(history).keys() == {"iteration", "objective"}
+    assert len(history) == 2
+    assert "objective" in history
+    assert isinstance(history["objective"], np.ndarray)
+    assert history.objective is history["objective"]
+    assert history.objective.tolist() == [2.0, 1.5]
+    assert repr(history) == "History(2 records of iteration, objective)"
+    assert repr(History()) == "History(0 records of )"
+    with pytest.raises(KeyError):
+        history["nothing"]
+    with pytest.raises(AttributeError, match="No column 'nothing' was recorded; there are iteration, objective"):
+        history.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match="there are none"):
+        History().objective  # noqa: B018
+
+
+def test_a_history_can_be_copied_and_kept():
+    history = solve(PROBLEM, stop=Iterations(3)).history
+    for twin in (copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
+        np.testing.assert_array_equal(twin.objective, history.objective)
+
+
+def test_a_history_becomes_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    history = solve(PROBLEM, stop=Iterations(3)).history
+    frame = history.frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == COLUMNS
+    assert frame["objective"].tolist() == history.objective.tolist()
+    assert len(frame) == 4
+
+
+def test_without_pandas_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    sentence = r"A history as a data frame needs pandas, which is not installed: pip install 'orthoprox\[pandas\]'"
+    with pytest.raises(ModuleNotFoundError, match=sentence):
+        History({"iteration": [0]}).frame()

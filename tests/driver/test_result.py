@@ -1,0 +1,100 @@
+"""What a result tells."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from driver.helpers import M
+from orthoprox import Critical, Iterations, Problem, Status, named, solve
+from orthoprox.problem import Certificate, criticality
+from orthoprox.terms import L1, Quadratic
+from steps.cases import PROBLEMS
+
+PROBLEM = PROBLEMS["groups of a matrix"]
+
+
+@pytest.fixture(scope="module", params=["oadmm-ep", "oadmm-rr", "subgradient"])
+def result(request):
+    return solve(PROBLEM, request.param, stop=Iterations(25))
+
+
+def test_it_answers_to_the_names_of_scipy(result):
+    assert result.x is result.X
+    assert result.fun == result.objective
+    assert result.nit == result.iterations == 25
+    assert result.success is result.converged is False
+    assert result.message == result.status.value == "stopped at the iteration limit"
+    assert result.maxcv == result.infeasibility
+    good = solve(PROBLEM, stop=Critical(1e9))
+    assert good.success is good.converged is True
+    assert good.message.startswith("converged")
+
+
+def test_its_numbers_are_those_of_its_triple(result):
+    assert result.objective == pytest.approx(float(PROBLEM.objective(result.X)), rel=1e-13)
+    point = PROBLEM.at(result.X)
+    parts = criticality(PROBLEM, Certificate(point, result.y, result.z))
+    assert result.criticality_parts == pytest.approx(parts, rel=1e-10, abs=1e-13)
+    assert result.criticality == sum(result.criticality_parts)
+    assert result.infeasibility == pytest.approx(np.linalg.norm(result.X.T @ result.X - np.eye(3)))
+    assert result.infeasibility < 1e-13
+    assert result.y.shape == result.z.shape == PROBLEM.shape
+    for name in ("objective", "criticality", "infeasibility", "seconds"):
+        assert result.history[name][-1] == getattr(result, name)
+
+
+def test_it_keeps_the_solver_with_the_settings_it_ran_with():
+    result = solve(PROBLEM, named("oadmm-ep", theta=1.3), stop=Iterations(2))
+    assert result.solver.theta == 1.3
+    assert result.solver.beta0 == named("oadmm-ep").for_problem(PROBLEM).beta0
+
+
+def test_it_prints_as_a_short_summary(result):
+    lines = repr(result).splitlines()
+    assert lines[0] == f"{result.solver.name} on 9 x 3: stopped at the iteration limit"
+    assert lines[1] == f"  objective      {result.objective:.10g}"
+    assert lines[2].startswith(f"  criticality    {result.criticality:.3e}  (primal ")
+    assert f"stationarity {result.criticality_parts.stationarity:.1e})" in lines[2]
+    assert lines[3] == f"  infeasibility  {result.infeasibility:.1e}"
+    assert lines[4] == f"  iterations     25 in {result.seconds:.3g} s"
+    assert len(lines) == 5
+
+
+def test_notes_of_the_problem_and_of_the_start_are_repeated():
+    problem = Problem(M=M, f=Quadratic(np.eye(9)), h=L1(), notes=("mind the gap",))
+    result = solve(problem, X0=2 * M.random(0), stop=Iterations(1))
+    assert result.notes[0] == "mind the gap"
+    assert "off the manifold" in result.notes[1]
+    assert repr(result).splitlines()[5:] == [f"  note: {note}" for note in result.notes]
+    assert problem.notes == ("mind the gap",)
+
+
+def test_it_cannot_be_changed_and_holds_no_data(result):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.objective = 0.0
+    assert not any(isinstance(getattr(result, field.name), Problem) for field in dataclasses.fields(result))
+
+
+def test_the_seed_decides_the_start_and_nothing_else():
+    a, b, c = (solve(PROBLEM, stop=Iterations(5), seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(a.X, b.X)
+    assert not np.allclose(a.X, c.X)
+    np.testing.assert_array_equal(solve(PROBLEM, X0=M.random(1, like=PROBLEM.like), stop=Iterations(5)).X, c.X)
+
+
+def test_only_convergence_is_success():
+    assert [status for status in Status if "converged:" in status.value] == [Status.CONVERGED]
+    assert len({status.value for status in Status}) == len(Status) == 8
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+def test_the_start_is_not_changed(name):
+    problem = PROBLEMS[name]
+    X0 = problem.M.random(3)
+    kept = X0.copy()
+    for solver in ("oadmm-ep", "oadmm-rr", "subgradient"):
+        solve(problem, solver, X0, stop=Iterations(3))
+    np.testing.assert_array_equal(X0, kept)

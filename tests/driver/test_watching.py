@@ -1,0 +1,196 @@
+"""The clock, the users' callbacks, the progress bar, and iterate."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from driver.helpers import M, with_prox
+from orthoprox import Critical, Iterations, Progress, Recorder, Seconds, Snapshot, Status, iterate, named, solve
+from steps.cases import PROBLEMS
+
+PROBLEM = PROBLEMS["l1 minus largest-k"]
+
+
+def test_the_clock_leaves_out_those_who_watch():
+    def slow(now):
+        time.sleep(0.03)
+
+    class Slow:
+        def __call__(self, now): ...
+
+        def close(self, now):
+            time.sleep(0.1)
+
+    extra = Recorder(extra={"slow": lambda now: slow(now) or 0.0})
+    began = time.perf_counter()
+    result = solve(PROBLEM, stop=Iterations(9) | slow, observers=[slow, Slow()], record=extra)
+    assert time.perf_counter() - began > 0.9
+    assert result.seconds == result.history.seconds[-1] < 0.3
+
+
+def test_the_clock_counts_the_method():
+    def slow(call, y):
+        time.sleep(0.01)
+
+    began = time.perf_counter()
+    result = solve(with_prox(slow), stop=Iterations(10))
+    whole = time.perf_counter() - began
+    assert 0.1 <= result.seconds < whole - 0.1  # one call of the prox in a step, one in measuring
+    assert (np.diff(result.history.seconds) >= 0.01).all()
+    assert result.history.seconds[0] < 0.01
+
+
+def test_the_time_limit_is_of_the_method_too():
+    result = solve(PROBLEM, stop=Seconds(0.05), observers=[lambda now: time.sleep(0.01) if now.t < 20 else None])
+    assert result.status is Status.SECONDS
+    assert result.iterations > 5
+    assert result.seconds >= 0.05 > result.history.seconds[-2]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"), [(True, Status.STOPPED), (1, Status.STOPPED), (Status.CONVERGED, Status.CONVERGED)]
+)
+def test_a_callback_can_stop_the_run_and_the_others_still_see_that_iteration(answer, status):
+    seen = []
+    result = solve(
+        PROBLEM,
+        stop=Iterations(20),
+        observers=[lambda now: answer if now.t == 7 else None, lambda now: seen.append(now.t)],
+    )
+    assert (result.status, result.iterations) == (status, 7)
+    assert seen == list(range(8))
+
+
+def test_a_rule_goes_before_a_callback():
+    result = solve(PROBLEM, stop=Iterations(5), observers=[lambda now: now.t == 5])
+    assert result.status is Status.ITERATIONS
+
+
+def test_a_callback_sees_the_record_of_its_iteration_and_a_rule_the_ones_before():
+    by_rule, by_observer = [], []
+    solve(
+        PROBLEM,
+        stop=lambda now: by_rule.append(now.recent("objective", 2)) or now.t == 3,
+        observers=[lambda now: by_observer.append((now.recent("objective", 2), now.history.objective.tolist()))],
+    )
+    objectives = by_observer[-1][1]
+    assert [len(r) for r in by_rule] == [0, 1, 2, 2]
+    assert by_rule[3] == objectives[1:3]
+    assert by_observer[3][0] == objectives[2:4]
+    assert len(objectives) == 4
+
+
+def test_a_snapshot_measures_once_and_only_when_asked(monkeypatch):
+    calls = []
+    original = type(PROBLEM).objective
+    monkeypatch.setattr(type(PROBLEM), "objective", lambda self, X: calls.append(1) or original(self, X))
+    solver = named("oadmm-ep", beta0=5.0)
+    now = Snapshot(PROBLEM, solver, solver.init(PROBLEM, M.random(0)), 0, 0.0)
+    assert calls == []
+    assert now.objective == now.objective
+    assert calls == [1]
+    assert now.recent("objective", 3) == []
+    assert len(now.history) == 0
+    assert now.criticality == now.criticality_parts.total
+    assert now.relative_criticality_parts.total < now.criticality
+    assert now.limit is None
+
+
+def test_a_snapshot_knows_the_limit():
+    limits = set()
+    solve(PROBLEM, stop=Iterations(3) | Critical(1e-9), observers=[lambda now: limits.add(now.limit)])
+    assert limits == {3}
+
+
+@pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr", "subgradient"])
+def test_iterate_walks_the_states_of_solve(name):
+    solver, X0, seen = named(name).for_problem(PROBLEM), M.random(4), []
+    solve(PROBLEM, solver, X0, stop=Iterations(12), observers=[lambda now: seen.append(now.state)])
+    states = list(itertools.islice(iterate(PROBLEM, solver, solver.init(PROBLEM, X0)), 13))
+    assert [s.t for s in states] == [s.t for s in seen] == list(range(13))
+    for ours, theirs in zip(states, seen, strict=True):
+        np.testing.assert_array_equal(solver.point(ours), solver.point(theirs))
+        np.testing.assert_array_equal(ours.now.X, theirs.now.X)
+
+
+def test_iterate_begins_with_the_very_state_it_is_given():
+    solver = named("oadmm-ep", beta0=5.0)
+    state = solver.init(PROBLEM, M.random(0))
+    assert next(iterate(PROBLEM, solver, state)) is state
+
+
+def test_the_bar_shows_name_objective_criticality_and_rate():
+    file = io.StringIO()
+    result = solve(PROBLEM, stop=Iterations(30), observers=[Progress(always=True, file=file, every=0.0)])
+    shown = file.getvalue().replace("\r", "\n").strip().splitlines()[-1]
+    assert shown.startswith("oadmm-ep: 100%")
+    assert "30/30" in shown
+    assert re.search(r"\d+(\.\d+)?\s?k?it/s", shown)
+    assert f"F {result.objective:.6g}, Crit {result.criticality:.1e}" in shown
+
+
+def test_the_bar_without_a_limit_and_with_a_label():
+    file = io.StringIO()
+    bar = Progress(always=True, file=file, label="my run")
+    result = solve(PROBLEM, stop=lambda now: now.t == 11, observers=[bar])
+    shown = file.getvalue().replace("\r", "\n").strip().splitlines()[-1]
+    assert shown.startswith("my run: 11it")
+    assert f"F {result.objective:.6g}" in shown
+
+
+def test_the_bar_goes_on_where_a_run_was_resumed():
+    file, part = io.StringIO(), solve(PROBLEM, stop=Iterations(20))
+    bar = Progress(always=True, file=file, every=0.0)
+    solve(PROBLEM, part.solver, stop=Iterations(40), resume=part.state, observers=[bar])
+    assert "20/40" in file.getvalue()
+    assert "40/40" in file.getvalue()
+    assert not re.search(r"\b0/40", file.getvalue())  # the rate is that of the new iterations
+
+
+def test_the_bar_is_not_drawn_at_every_iteration():
+    often, seldom = io.StringIO(), io.StringIO()
+    for file, every in ((often, 0.0), (seldom, 60.0)):
+        solve(PROBLEM, stop=Iterations(200), observers=[Progress(always=True, file=file, every=every)])
+    assert often.getvalue().count("Crit") >= 200
+    assert seldom.getvalue().count("Crit") <= 5
+
+
+def test_the_bar_is_silent_where_nobody_looks(capfd):
+    solve(PROBLEM, stop=Iterations(5), observers=[Progress()])
+    file = io.StringIO()
+    solve(PROBLEM, stop=Iterations(5), observers=[Progress(file=file)])
+    assert file.getvalue() == ""
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_bar_is_drawn_on_a_terminal():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    file = Terminal()
+    solve(PROBLEM, stop=Iterations(5), observers=[Progress(file=file)])
+    assert "Crit" in file.getvalue()
+
+
+def test_a_bar_serves_one_run_after_another():
+    file = io.StringIO()
+    bar = Progress(always=True, file=file)
+    for solver in ("oadmm-ep", "subgradient"):
+        solve(PROBLEM, solver, stop=Iterations(5), observers=[bar])
+    assert "oadmm-ep: 100%" in file.getvalue()
+    assert "subgradient: 100%" in file.getvalue()
+
+
+def test_without_tqdm_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    sentence = r"A progress bar needs tqdm, which is not installed: pip install 'orthoprox\[progress\]'"
+    with pytest.raises(ModuleNotFoundError, match=sentence):
+        Progress()

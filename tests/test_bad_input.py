@@ -1,0 +1,397 @@
+"""Bad input is refused in a sentence, or put right with a note, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, check_gradient, named, solve
+from orthoprox.maps import Difference, Matrix
+from orthoprox.models import sparse_pca
+from orthoprox.solvers import SOLVERS, Scope
+from orthoprox.terms import (
+    L1,
+    MCP,
+    SCAD,
+    ComposedQuadratic,
+    ExplainedVariance,
+    GroupL2,
+    Huber,
+    LargestK,
+    LeastSquares,
+    Linear,
+    ProximableTerm,
+    Quadratic,
+    Smooth,
+    SmoothConvex,
+    WeightedL1,
+    Zero,
+)
+
+RNG = np.random.default_rng(0)
+D = RNG.standard_normal((20, 6))
+M = Stiefel(6, 2)
+PROBLEM = sparse_pca(D, n_components=2, weight=0.1)
+
+
+def refused(make, kind, match):
+    """The call raises this kind of error, with words that match and that make a sentence."""
+    with pytest.raises(kind, match=match) as caught:
+        make()
+    assert str(caught.value).rstrip().endswith((".", "?")), str(caught.value)
+
+
+def spoilt(value):
+    bad = D.copy()
+    bad[3, 1] = bad[5, 2] = value
+    return bad
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_data_that_are_not_finite(value):
+    bad, match = spoilt(value), "must be finite; given 2 entries that are NaN or infinite out of 120"
+    refused(lambda: sparse_pca(bad, n_components=2, weight=0.1), ValueError, "D " + match)
+    for make in (ExplainedVariance, LeastSquares, Matrix, Linear):
+        refused(lambda make=make: make(bad), ValueError, match)
+    refused(lambda: LeastSquares(D, bad), ValueError, "Y " + match)
+    refused(lambda: sparse_pca(sp.csr_array(bad), n_components=2, weight=0.1), ValueError, "finite")
+    refused(lambda: Quadratic(np.full((6, 6), value)), ValueError, "finite")
+
+
+@pytest.mark.parametrize(
+    ("data", "given"),
+    [
+        (np.arange(12).reshape(4, 3), "int64"),
+        (np.ones((4, 3), dtype=bool), "bool"),
+        (np.ones((4, 3), dtype=complex), "complex128"),
+        (np.ones((4, 3), dtype=object), "object"),
+        (np.full((4, 3), "1.0"), "<U3"),
+    ],
+)
+def test_arrays_that_hold_no_floats(data, given):
+    for make in (lambda: sparse_pca(data, n_components=2, weight=0.1), lambda: ExplainedVariance(data)):
+        refused(make, TypeError, f"must hold real floating-point numbers; given dtype {re.escape(given)}. Convert it")
+    refused(lambda: solve(PROBLEM, X0=np.ones((6, 2), dtype=data.dtype)), TypeError, "X0 must hold real floating")
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_empty_data(shape):
+    refused(lambda: sparse_pca(np.empty(shape), n_components=1, weight=0.1), ValueError, r"D is empty: given shape \(")
+    refused(lambda: Matrix(np.empty(shape)), ValueError, "both sides must be at least 1")
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4)])
+def test_data_of_another_number_of_dimensions(shape):
+    match = f"two dimensions; given shape {re.escape(str(shape))}"
+    refused(lambda: ExplainedVariance(np.ones(shape)), (TypeError, ValueError), match)
+
+
+@pytest.mark.parametrize("data", [[[1.0, 2.0]], "data.csv", None, 3])
+def test_data_that_are_no_array(data):
+    refused(lambda: sparse_pca(data, n_components=1, weight=0.1), TypeError, r"D must be an array .*; given \w+")
+
+
+def test_more_components_than_features():
+    refused(lambda: Stiefel(3, 4), ValueError, "Stiefel.n, r. needs 1 <= r <= n; given n = 3, r = 4")
+    refused(lambda: Stiefel(3, 0), ValueError, "needs 1 <= r <= n")
+    refused(lambda: Stiefel(3, 1.5), TypeError, "needs whole numbers; given r = 1.5")
+    refused(lambda: sparse_pca(D, n_components=7, weight=0.1), ValueError, "cannot have 7 orthonormal columns")
+
+
+def test_as_many_components_as_features_is_fine():
+    result = solve(sparse_pca(D, n_components=6, weight=0.1), stop=Iterations(20))
+    assert np.isfinite(result.objective) and result.infeasibility < 1e-12
+
+
+@pytest.mark.parametrize("weight", [-0.1, np.nan, np.inf, "much", None])
+def test_a_weight_that_is_negative_or_no_number(weight):
+    for make in (
+        lambda: L1(weight),
+        lambda: GroupL2(weight=weight),
+        lambda: LargestK(3, weight),
+        lambda: MCP(weight=weight),
+        lambda: sparse_pca(D, n_components=2, weight=weight),
+    ):
+        refused(make, (ValueError, TypeError), r"[Tt]he weight of .* must (be|not be) .*; given")
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: LargestK(0), "The k of LargestK must be a positive number; given 0"),
+        (lambda: LargestK(-2), "positive"),
+        (lambda: MCP(lam=0.0), "The lam of MCP must be finite and greater than 0"),
+        (lambda: MCP(gamma=-1.0), "The gamma of MCP"),
+        (lambda: SCAD(a=1.0), "The a of SCAD must be finite and greater than 1"),
+        (lambda: Huber(0.0), "Huber must be finite and greater than 0"),
+        (lambda: WeightedL1(-np.ones((6, 2))), "negative"),
+        (lambda: Smooth(lambda X: (0.0, X), lipschitz=-1.0), "The lipschitz of Smooth must be finite and not negative"),
+        (lambda: Matrix(D, norm=-1.0), "norm"),
+        (lambda: named("oadmm-ep", beta0=-1.0), "beta0 must be positive; given -1.0"),
+        (lambda: named("oadmm-rr", rho=0.0), "rho must be positive; given 0.0"),
+        (lambda: named("oadmm-rr", gamma=1.0), "gamma must lie in"),
+        (lambda: named("oadmm-rr", delta=0.5), "delta must lie in"),
+        (lambda: named("oadmm-rr", length="long"), "length must be one of"),
+        (lambda: named("oadmm-rr", b_range=(2.0, 1.0)), "b_range must be two positive numbers in order"),
+        (lambda: named("oadmm-rr", retraction="cayley"), "retraction must be 'polar' or 'qr'; given 'cayley'"),
+        (lambda: named("oadmm-rr", refresh=0), "refresh must be at least 1"),
+        (lambda: named("oadmm-rr", sigma=2.0), "sigma must lie in"),
+        (lambda: named("subgradient", eta0=0.0), "eta0 must be positive"),
+        (lambda: named("subgradient", q=1.5), r"q must lie in \[0, 1\]"),
+        (lambda: Quadratic(np.array([[1.0, 2.0], [0.0, 1.0]])), "Q must be symmetric"),
+        (lambda: Quadratic(D), "Q must be square; given one of 20 rows and 6 columns"),
+    ],
+)
+def test_constants_outside_their_range(make, match):
+    refused(make, ValueError, match)
+
+
+def test_a_penalty_below_what_a_weakly_convex_h_admits():
+    problem = Problem(M=M, f=Quadratic(np.eye(6)), h=MCP(1.0, 2.0))
+    for name in ("oadmm-ep", "oadmm-rr"):
+        refused(
+            lambda name=name: solve(problem, named(name, beta0=1.0)),
+            ValueError,
+            "beta0 must be at least 2 tau W_h = .* for this h; given 1.0",
+        )
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (
+            lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)),
+            "data of f are made for matrices with 6 rows.* n = 5",
+        ),
+        (
+            lambda: Problem(M=Stiefel(5, 2), g=Zero(), h=L1(), A=Matrix(D)),
+            "A acts on matrices with 6 rows; given one w",
+        ),
+        (lambda: Problem.of(Linear(np.ones((6, 2))) - L1() @ Matrix(D), over=Stiefel(5, 2)), "data of g are made for"),
+        (
+            lambda: Problem.of(L1() @ Matrix(D) + L1(), over=Stiefel(5, 2)),
+            "A acts on matrices with 6 rows; given one w",
+        ),
+        (lambda: LeastSquares(D, np.ones((3, 2))), "Y must have as many rows as B.X., which has 20; given 3"),
+        (lambda: solve(Problem(M=M, f=Linear(np.ones((6, 3))))), r"f = Linear could not .* shape \(6, 2\).*\(6, 3\)"),
+        (lambda: solve(Problem(M=M, f=LeastSquares(D, np.ones((20, 3))))), r"f = LeastSquares could not be evaluated"),
+        (lambda: solve(Problem(M=M, h=WeightedL1(np.ones((5, 2))))), "h = WeightedL1 could not be evaluated at a"),
+    ],
+)
+def test_shapes_that_do_not_fit(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+def test_a_composed_term_is_measured_by_its_inner_map():
+    f = ComposedQuadratic(Quadratic(np.eye(3)), Matrix(np.ones((3, 6))))
+    assert Problem(M=M, f=f).objective(M.random(0)) > 0
+    refused(lambda: Problem(M=Stiefel(3, 2), f=f), ValueError, "made for matrices with 6 rows")
+
+
+@pytest.mark.parametrize(
+    ("parts", "match"),
+    [
+        ({"M": (6, 2)}, "M must be a Stiefel manifold; given tuple"),
+        ({"f": L1()}, "f must be a smooth term; given L1"),
+        ({"g": MCP()}, r"g must be a convex term \(it is subtracted\); given MCP"),
+        ({"h": LargestK(2)}, "h must be a term with a proximal map; given LargestK"),
+        ({"A": D}, r"A must be a linear map; wrap a matrix as Matrix\(B\); given ndarray"),
+    ],
+)
+def test_parts_in_the_wrong_place(parts, match):
+    refused(lambda: Problem(**{"M": M, **parts}), TypeError, match)
+
+
+def test_what_is_no_problem_or_no_solver():
+    refused(lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Of")
+    refused(lambda: solve(PROBLEM, "oadm-ep"), ValueError, "no solver named 'oadm-ep'; there are oadmm-ep, .*Did you m")
+    with pytest.raises(TypeError, match="solver must be the name of a solver or a Solver; given ABCMeta"):
+        solve(PROBLEM, SOLVERS["oadmm-ep"])
+    refused(
+        lambda: named("oadmm-ep", beta=1.0), TypeError, r"oadmm-ep does not take these settings .*; it takes beta0,"
+    )
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (5, 2), (2, 6), (6,)])
+def test_a_start_of_the_wrong_shape(shape):
+    given = re.escape(str(shape))
+    refused(lambda: solve(PROBLEM, X0=np.ones(shape)), ValueError, rf"X0 must have shape \(6, 2\); given {given}")
+
+
+def test_a_start_that_is_no_array_or_not_finite():
+    refused(lambda: solve(PROBLEM, X0=[[1.0, 0.0]] * 6), ValueError, r"X0 must have shape \(6, 2\); given list")
+    for value in (np.nan, np.inf):
+        X0 = M.random(0)
+        X0[0, 0] = value
+        refused(lambda X0=X0: solve(PROBLEM, X0=X0), ValueError, "X0 must be finite")
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 3.0, 1e200])
+def test_a_start_off_the_manifold_is_projected_with_a_note(scale):
+    rng = np.random.default_rng(3)
+    X0 = scale * rng.standard_normal((6, 2))
+    kept = X0.copy()
+    result = solve(PROBLEM, X0=X0, stop=Iterations(0))
+    U, _, Vt = np.linalg.svd(X0 / scale, full_matrices=False)
+    np.testing.assert_allclose(result.X, U @ Vt, atol=1e-12)
+    (note,) = result.notes
+    assert re.fullmatch(r"X0 was off the manifold \(\|X'X - I\| = .*\) and was projected", note)
+    np.testing.assert_array_equal(X0, kept)
+
+
+def test_a_start_on_the_manifold_is_taken_as_it_is():
+    X0 = M.random(0)
+    result = solve(PROBLEM, X0=X0, stop=Iterations(0))
+    assert result.notes == ()
+    assert result.X is X0
+    nearly = solve(PROBLEM, X0=X0 * (1 + 1e-11), stop=Iterations(0))
+    assert nearly.notes == ()
+    assert nearly.infeasibility < 1e-14
+
+
+@pytest.mark.parametrize(("start", "rank"), [(np.zeros((6, 2)), 0), (np.ones((6, 2)), 1), (np.eye(6)[:, [0, 0]], 1)])
+def test_a_rank_deficient_start_is_filled_in_with_a_note(start, rank):
+    result = solve(PROBLEM, X0=start, stop=Iterations(5))
+    assert f"X0 had rank {rank} only: {2 - rank} of its directions were filled in" in result.notes
+    assert result.infeasibility < 1e-13
+    assert np.isfinite(result.objective)
+    first = solve(PROBLEM, X0=start, stop=Iterations(0)).X
+    np.testing.assert_allclose(first @ (first.T @ start), start, atol=1e-12)  # what was there is kept
+
+
+def test_a_start_of_another_precision_is_moved_with_a_note():
+    result = solve(PROBLEM, X0=M.random(0).astype(np.float32), stop=Iterations(1))
+    assert result.X.dtype == np.float64
+    assert result.notes[0] == "X0 was moved from numpy float32 to numpy float64, where the data are"
+
+
+def test_zero_columns_are_noted_and_harmless():
+    data = D.copy()
+    data[:, [1, 4]] = 0.0
+    result = solve(sparse_pca(data, n_components=2, weight=0.1), stop=Iterations(200))
+    assert result.notes == ("2 of the 6 columns of D are zero: they carry no variance and may be dropped",)
+    assert np.isfinite(result.objective)
+    assert PROBLEM.notes == ()
+
+
+def test_data_that_are_all_zero():
+    result = solve(sparse_pca(np.zeros((5, 4)), n_components=2, weight=0.1), stop=Iterations(30))
+    assert np.isfinite(result.objective)
+
+
+def wrong(X):
+    return np.sum(X**4), 2 * X**3
+
+
+def right(X):
+    return np.sum(X**4), 4 * X**3
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        Smooth(wrong) + L1(),
+        Quadratic(np.eye(6)) + 0.5 * Smooth(wrong) - LargestK(2),
+        Smooth(right) - Smooth(wrong),
+        Smooth(wrong) @ Difference() + L1(),
+        Linear(np.ones((6, 2))) - SmoothConvex(wrong) + L1(),
+        L1() - SmoothConvex(right) - SmoothConvex(wrong) @ Difference(),
+        Smooth(lambda X: np.sum(X**4), lambda X: -4 * X**3) + L1(),
+    ],
+)
+def test_a_gradient_that_does_not_match_its_value(expression):
+    problem = Problem.of(expression, over=M)
+    match = "The gradient does not agree with differences of the value: relative error .*check_gradient"
+    for solver in SOLVERS:
+        refused(lambda solver=solver: solve(problem, solver), ValueError, match)
+
+
+def test_a_gradient_that_matches_is_let_through_and_can_be_checked():
+    problem = Problem.of(Smooth(right) @ Difference() - SmoothConvex(right) + L1(), over=M)
+    assert np.isfinite(solve(problem, stop=Iterations(3)).objective)
+    X = M.random(0)
+    assert check_gradient(Smooth(right), X).ok
+    found = check_gradient(Smooth(wrong), X)
+    assert not found.ok
+    assert found.error == pytest.approx(0.5, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("function", "match"),
+    [
+        (lambda X: np.sum(X), "must return the pair .value, gradient.; given float64"),
+        (lambda X: (np.sum(X), np.ones(3)), r"must return an array of the shape \(6, 2\) of X; given shape \(3,\)"),
+        (lambda X: (X, X), r"must return one number; given shape \(6, 2\)"),
+        (lambda X: 1 / 0, "division by zero"),
+    ],
+)
+def test_functions_that_give_something_else(function, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        solve(Problem(M=M, f=Smooth(function), h=L1()))
+
+
+def test_a_solver_asked_for_a_problem_outside_its_scope():
+    class Narrow(SOLVERS["subgradient"]):
+        name = "narrow"
+
+    f = Quadratic(np.eye(6))
+    for scope, problem, match in (
+        (Scope(concave=False), Problem(M=M, f=f, g=LargestK(2)), "needs g to be absent; given LargestK"),
+        (Scope(weakly_convex=False), Problem(M=M, f=f, h=MCP()), "needs a convex h; given MCP, which is only weakly"),
+        (Scope(any_map=False), Problem(M=M, f=f, h=L1(), A=Difference()), "needs A = I; given Difference"),
+        (Scope(entrywise_only=True), Problem(M=M, f=f, h=GroupL2()), "an h that acts entry by entry; given GroupL2"),
+    ):
+        Narrow.scope = scope
+        refused(lambda p=problem: solve(p, Narrow()), UnsupportedProblem, f"narrow {match}|narrow needs {match}")
+        assert np.isfinite(solve(Problem(M=M, f=f, h=L1()), Narrow(), stop=Iterations(2)).objective)
+
+
+def test_an_h_that_is_not_lipschitz_is_outside_every_scope():
+    class Indicator(ProximableTerm):
+        weight = 1.0
+
+        def value(self, y):
+            return 0.0 if (y >= 0).all() else np.inf
+
+        def prox(self, y, mu):
+            return np.maximum(y, 0.0)
+
+        def subgradient(self, y):
+            return 0.0 * y
+
+        def lipschitz_constant(self, shape):
+            return np.inf
+
+    for name in ("oadmm-ep", "oadmm-rr", "subgradient"):
+        refused(
+            lambda name=name: solve(Problem(M=M, f=Quadratic(np.eye(6)), h=Indicator()), name),
+            UnsupportedProblem,
+            f"{name} needs a Lipschitz h; given Indicator, which is not. Choose another solver",
+        )
+
+
+def test_a_term_that_gives_another_shape_is_named():
+    class Narrow(ProximableTerm):
+        weight = 1.0
+
+        def value(self, y):
+            return 0.0
+
+        def prox(self, y, mu):
+            return y
+
+        def subgradient(self, y):
+            return y[:, :1]
+
+        def lipschitz_constant(self, shape):
+            return 1.0
+
+    refused(
+        lambda: solve(Problem(M=M, f=Quadratic(np.eye(6)), h=Narrow())),
+        ValueError,
+        r"h = Narrow must give an array of the shape it is given, \(6, 2\); it gave \(6, 1\)",
+    )
