@@ -1,6 +1,6 @@
 """Measures the quantities of the paper's analysis on one problem and draws docs/theory.png.
 
-    python docs/theory.py [--iterations 20000]
+python docs/theory.py [--iterations 20000]
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def report(name: str, h, constants: Constants) -> None:
     bare = h.lagrangian + h.momentum + h.relaxation
     print(name)
     print(f"  c = {constants.c:.4g}, c/beta from {h.c_over_beta[0]:.4g} to {h.c_over_beta[-1]:.4g}")
-    print(f"  theta from {h.theta[0]:.6g} to {h.theta[-1]:.6g}; decreases at {np.mean(h.decrease[1:] > 0):.2%} of steps")
+    print(
+        f"  theta from {h.theta[0]:.6g} to {h.theta[-1]:.6g}; decreases at {np.mean(h.decrease[1:] > 0):.2%} of steps"
+    )
     print(f"  least decrease / required: {np.min(h.decrease[1:] / h.required[1:]):.3g}")
     print(f"  theta - c/beta decreases at {np.mean(np.diff(bare) < 0):.2%} of steps")
     print("  mean Crit at T: " + ", ".join(f"{t}: {h.mean_criticality[t - 1]:.4g}" for t in marks))

@@ -145,6 +145,7 @@ CONVEX = [
     SmoothConvex(quartic),
     ConvexSum((L1(0.5), LargestK(2), FrobeniusNorm()), weight=0.4),
     ComposedConvex(LargestK(2), Difference(), weight=0.9),
+    ComposedConvex(SmoothConvex(softplus, tanh), Matrix(B), weight=0.3),
     L1(weight=0.7),
     WeightedL1(WEIGHTS, weight=0.8),
     Huber(delta=0.5, weight=1.3),

@@ -24,7 +24,7 @@ def checked_matrix(B: Any, name: str) -> Array:
     check_floating(B, name)
     xp = array_namespace(B)
     if not bool(xp.all(xp.isfinite(B))):
-        bad = int(xp.sum(xp.astype(~xp.isfinite(B), xp.int64)))
+        bad = int(xp.count_nonzero(~xp.isfinite(B)))
         raise ValueError(
             f"{name} must be finite; given {bad} entries that are NaN or infinite out of {math.prod(B.shape)}. "
             "Fill or drop them first."
@@ -41,6 +41,8 @@ def check_floating(B: Array, name: str) -> None:
             f"{name} must hold real floating-point numbers; given dtype {dtype}. "
             f"Convert it first, for example with numpy.asarray({name}, dtype=float)."
         )
+    if getattr(B, "requires_grad", False):
+        raise ValueError(f"{name} requires gradients, and a run does not record them. Give {name}.detach().")
 
 
 def checked_weight(weight: Any, owner: str, *, nonnegative: bool = True) -> float:

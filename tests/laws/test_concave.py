@@ -41,8 +41,9 @@ def test_every_convex_term_is_in_the_catalogue():
 def test_subgradient_supports_from_below(g, X, other):
     xi = g.subgradient(X)
     assert xi.shape == SHAPE
-    rounding = 1e-12 * (1 + abs(g.value(X)) + abs(g.value(other)) + np.linalg.norm(xi) * np.linalg.norm(other - X))
-    assert g.value(other) >= g.value(X) + np.sum(xi * (other - X)) - rounding
+    for Y in (other, X + 0.1 * other, X - 1e-3 * other):  # from afar and from nearby
+        rounding = 1e-12 * (1 + abs(g.value(X)) + abs(g.value(Y)) + np.linalg.norm(xi) * np.linalg.norm(Y - X))
+        assert g.value(Y) >= g.value(X) + np.sum(xi * (Y - X)) - rounding
 
 
 @laws

@@ -125,7 +125,7 @@ def test_prox_of_a_tiny_step_hardly_moves(h, y):
 
 
 def test_a_penalty_that_hardly_bends_is_the_l1_norm_to_the_last_digits():
-    y = np.array([[0.75, -2.0], [0.25, 1.0]])
+    y = np.array([[0.7, -2.1], [0.3, 1.1]])
     wanted = L1().prox(y, 0.5)
     assert np.allclose(LogSum(eps=1e12, weight=1e12).prox(y, 0.5), wanted, rtol=1e-11, atol=0)
     assert np.allclose(MCP(lam=1.0, gamma=1e12).prox(y, 0.5), wanted, rtol=1e-11, atol=0)
@@ -148,8 +148,9 @@ def test_mu_may_be_an_array_without_dimensions(h, y, fraction):
 @tries
 def test_subgradient_supports_from_below(h, y, v):
     z, W = h.subgradient(y), h.weak_convexity
-    rounding = 1e-12 * (1 + h.value(y) + h.value(v) + size(z) * size(v - y))
-    assert h.value(v) >= h.value(y) + np.sum(z * (v - y)) - W / 2 * size(v - y) ** 2 - rounding
+    for u in (v, y + 0.1 * v, y - 1e-3 * v):  # from afar and from nearby
+        rounding = 1e-12 * (1 + h.value(y) + h.value(u) + size(z) * size(u - y))
+        assert h.value(u) >= h.value(y) + np.sum(z * (u - y)) - W / 2 * size(u - y) ** 2 - rounding
     assert np.array_equal(z, h.subgradient(y.copy()))
     assert h.subgradient_distance(y, z) <= 1e-11 * (1 + size(y))
 
@@ -203,6 +204,12 @@ def test_distance_of_groups(y, z, by):
     for a, b in zip(*((y, z) if by == "rows" else (y.T, z.T)), strict=True):
         squares += max(size(b) - w, 0) ** 2 if not np.any(a) else size(b - w * a / size(a)) ** 2
     assert np.isclose(GroupL2(by, weight=w).subgradient_distance(y, z), math.sqrt(squares), atol=1e-12)
+
+
+def test_subgradient_of_the_nuclear_norm_is_the_shortest():
+    y = np.array([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]])
+    assert np.allclose(Nuclear(0.7).subgradient(y), 0.7 * y / size(y))
+    assert np.array_equal(Nuclear(0.7).subgradient(np.zeros(SHAPE)), np.zeros(SHAPE))
 
 
 def test_distance_of_parts_and_of_a_shift(rng):
@@ -363,3 +370,10 @@ def test_a_refused_shape_or_setting_is_a_sentence():
         with pytest.raises((ValueError, TypeError), match=words) as refusal:
             make()
         assert str(refusal.value).endswith(".")
+
+
+def test_parameters_in_double_precision_do_not_lift_a_single_precision_y(rng):
+    y = rng.standard_normal((4, 3)).astype(np.float32)
+    for h in (WeightedL1(rng.random((4, 3))), Shifted(L1(), rng.standard_normal((4, 3)))):
+        assert h.prox(y, 0.5).dtype == h.subgradient(y).dtype == np.float32
+        assert np.float32(h.value(y)) == pytest.approx(h.value(y.astype(float)), rel=1e-5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import aslinearoperator
 
-from catalogue_terms import HALF, SHAPE, SMOOTH, B, C, Q, Y, label, moved, points, quartic, softplus, tanh
+from catalogue_terms import HALF, ROWS, SHAPE, SMOOTH, B, C, Q, Y, label, moved, points, quartic, softplus, tanh
 from orthoprox import terms
 from orthoprox.maps import Difference, Identity, Matrix
 from orthoprox.terms import (
@@ -201,6 +201,12 @@ def test_composition_is_sorted():
     assert isinstance(compose_smooth(Smooth(quartic), Difference()), ComposedSmooth)
     bound = ComposedSmooth(Smooth(softplus, tanh, lipschitz=2.0), 3.0 * Identity(), weight=-0.5)
     assert np.isclose(bound.lipschitz, 9.0)
+
+
+def test_composition_is_the_function_of_the_image(rng):
+    X, A = rng.standard_normal(SHAPE), Matrix(rng.standard_normal((ROWS, ROWS)))
+    for f in (Quadratic(Q), LeastSquares(B, Y), QuadraticSum((Linear(C), LeastSquares(B, Y))), Smooth(quartic)):
+        assert np.isclose((-0.7 * compose_smooth(f, A)).value(X), -0.7 * f.value(A(X)))
 
 
 # What is refused, and how.

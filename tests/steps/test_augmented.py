@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from steps.cases import PROBLEMS, augmented, numerical_gradient, random_triple
 
 from orthoprox.solvers._augmented import lagrangian, lagrangian_change, smooth_part, smooth_part_gradient
+from steps.cases import PROBLEMS, augmented, numerical_gradient, random_triple
 
 BETA, TAU = 11.0, 5.0
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from steps.cases import PROBLEMS, N, R, augmented, numerical_gradient, random_triple
 
 from orthoprox import named, solve
 from orthoprox.solvers import OADMMEPState
 from orthoprox.terms.envelope import envelope_gradient
+from steps.cases import PROBLEMS, N, R, augmented, numerical_gradient, random_triple
 
 SETTINGS = {"beta0": 15.0, "theta": 3.0, "xi": 0.5, "sigma": 1.4, "tau": 7.0, "p": 0.4}  # far from the defaults
 T = 7
@@ -183,7 +183,6 @@ def test_a_penalty_too_small_for_a_weakly_convex_h_is_refused():
     solver = named("oadmm-ep")
     with pytest.raises(ValueError, match="has no beta0 yet"):
         solver.init(PROBLEMS["plain l1, centred"], PROBLEMS["plain l1, centred"].M.random(0))
-
 
 
 def test_one_product_with_the_data_per_iteration(monkeypatch):

@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from steps.cases import PROBLEMS, augmented, numerical_gradient, random_triple
 
 from orthoprox import iterate, named
 from orthoprox.solvers import OADMMRRState
 from orthoprox.solvers._linesearch import MOST_TRIALS, backtrack, barzilai_borwein
 from orthoprox.terms.envelope import envelope_gradient
+from steps.cases import PROBLEMS, augmented, numerical_gradient, random_triple
 
 SETTINGS = {"beta0": 15.0, "xi": 0.5, "sigma": 1.4, "tau": 7.0, "p": 0.4, "rho": 0.8, "gamma": 0.6, "delta": 0.3}
 T = 7
@@ -32,9 +32,7 @@ def case(request):
     # b_range lets a long first length through, so that lengths are refused now and then
     solver = named("oadmm-rr", **SETTINGS, length=length, retraction=by, b_range=(0.5, 40.0))
     remembered = (None, None) if length == "fixed" else (X_prev, rng.standard_normal(X.shape))
-    old = OADMMRRState(
-        t=T, now=problem.at(X), y=y, z=z, X_prev=remembered[0], G_prev=remembered[1], trials=0
-    )
+    old = OADMMRRState(t=T, now=problem.at(X), y=y, z=z, X_prev=remembered[0], G_prev=remembered[1], trials=0)
     return problem, solver, old, solver.step(problem, old)
 
 
@@ -73,11 +71,10 @@ def test_X_is_the_first_length_that_decreases_enough(case):  # S1, S2
     eta = first_length(solver, old, of, beta)
     wanted = solver.delta * np.sum(D * D)
     here = merit(problem, old.now.X, old, beta)
-    for trials in range(1, MOST_TRIALS):
-        X = problem.M.retract(old.now.X, -eta * D, solver.retraction)
-        if merit(problem, X, old, beta) - here <= -wanted * eta:
-            break
+    trials, X = 1, problem.M.retract(old.now.X, -eta * D, solver.retraction)
+    while merit(problem, X, old, beta) - here > -wanted * eta:
         eta *= solver.gamma
+        trials, X = trials + 1, problem.M.retract(old.now.X, -eta * D, solver.retraction)
     assert np.allclose(new.now.X, X, atol=1e-6)
     assert new.trials == trials
 

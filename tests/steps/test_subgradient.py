@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from steps.cases import PROBLEMS, random_triple
 
 from orthoprox import named
 from orthoprox.solvers import SubgradientState
+from steps.cases import PROBLEMS, random_triple
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 class Backend:
-    """Eight operations; a library that can do better overrides one."""
+    """The operations; a library that can do better overrides one."""
 
     name: str = "standard"
 
@@ -43,12 +43,19 @@ class Backend:
 
     def to_numpy(self, a: Array) -> np.ndarray[Any, Any]:
         """A copy in the memory of the host."""
-        return np.array(a)
+        try:
+            return np.array(a)
+        except (RuntimeError, TypeError):  # a device that NumPy cannot read: DLPack copies
+            return np.array(np.from_dlpack(a, device="cpu", copy=True))
 
     def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:
         """An array of the same library, device and float type as ``like``."""
         xp = array_namespace(like)
         return xp.asarray(a, dtype=like.dtype, device=device(like), copy=True)
+
+    def constant(self, a: Any) -> Any:
+        """The same numbers without a record of how they were computed; a Python number as it is."""
+        return a
 
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """Where a number may stop being finite without a warning, because somebody looks."""
@@ -60,4 +67,3 @@ class Backend:
     def eps(self, a: Array) -> float:
         """The distance from 1 to the next number of the array's float type."""
         return float(array_namespace(a).finfo(a.dtype).eps)
-

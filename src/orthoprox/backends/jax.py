@@ -1,15 +1,18 @@
 """JAX: compilation, compiled loops, and how JAX sees our dataclasses.
 
-In a problem, arrays are traced and everything else is part of the program: changing data does not
-compile again, changing a weight does. In a state numbers are traced as well, so that an iteration
-counter does not compile anew every time it moves.
+In a problem, arrays are traced and everything else is part of the program, so that code may ask about
+weights and norms. A step is therefore compiled once for each problem and method, and kept for as long as
+the problem lives: solving it again from elsewhere compiles nothing, other data or another weight do.
+In a state numbers are traced as well, so that an iteration counter does not compile anew when it moves.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -20,23 +23,30 @@ from orthoprox.backends._base import Backend
 
 V = TypeVar("V")
 
+_UNTRACEABLE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
 
 class JAXBackend(Backend):
-    """Arrays of JAX; a step is compiled once for each shape of problem."""
+    """Arrays of JAX; a step is compiled once for each problem and method."""
 
     name = "jax"
 
     def compile(self, step: Callable[..., V], problem: Any) -> Callable[..., V]:
         if not all(_known(part) for part in parts(problem)):
             return step
-        _register(problem)
-        compiled = jax.jit(step)
-
-        def run(problem: Any, state: Any) -> V:
-            _register(state)
-            return compiled(problem, state)
-
-        return run
+        _register(problem, in_state=False)
+        known = _compiled.setdefault(problem, {})
+        # Two solvers with equal settings take the same step.
+        key = (getattr(step, "__func__", step), getattr(step, "__self__", None))
+        if not isinstance(key[1], Hashable):
+            return _compiling(step)
+        if key not in known:
+            known[key] = _compiling(step)
+        return known[key]
 
     def while_loop(self, keep_going: Callable[[V], Any], body: Callable[[V], V], value: V) -> V:
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
@@ -55,6 +65,9 @@ class JAXBackend(Backend):
         _, chosen = jax.lax.top_k(flat, min(max(k, 0), flat.size))  # the lower index wins a tie
         return jax.numpy.zeros(flat.shape, dtype=bool).at[chosen].set(True).reshape(values.shape)
 
+    def to_numpy(self, a: Array) -> np.ndarray[Any, Any]:
+        return np.array(a)
+
     def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:
         return jax.device_put(jax.numpy.asarray(a, dtype=like.dtype), like.sharding)
 
@@ -62,30 +75,54 @@ class JAXBackend(Backend):
         jax.block_until_ready(a)
 
 
+def _compiling(step: Callable[..., V]) -> Callable[..., V]:
+    """The compiled step; the step itself from where it turns out that it cannot be compiled."""
+    chosen: list[Callable[..., V]] = [jax.jit(step)]
+
+    def run(problem: Any, state: Any) -> V:
+        _register(state, in_state=True)
+        try:
+            return chosen[0](problem, state)
+        except _UNTRACEABLE as error:
+            # Most likely a user's function that calls NumPy, or asks "if" of a number that is not there yet.
+            warnings.warn(
+                "JAX cannot compile this problem, so its steps run uncompiled and slower. Functions of your own must "
+                f"keep to operations of JAX to be compiled: {str(error).splitlines()[0]}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            chosen[0] = step
+            return step(problem, state)
+
+    return run
+
+
 def _known(part: Any) -> bool:
     """Whether a leaf can be traced, or can be a constant of the program."""
-    return part is None or callable(part) or isinstance(part, (jax.Array, bool, int, float, str))
+    if hasattr(part, "matmat"):  # SciPy's operators are callable, and work on the host
+        return False
+    return part is None or callable(part) or isinstance(part, (*_ARRAYS, bool, int, float, str))
 
 
 def _traced(value: Any, in_state: bool) -> bool:
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return any(_traced(item, in_state) for item in value)
-    if dataclasses.is_dataclass(value) or isinstance(value, jax.Array):
+    if dataclasses.is_dataclass(value) or isinstance(value, _ARRAYS):
         return True
     return in_state and isinstance(value, (int, float))
 
 
-def _register(obj: Any) -> None:
+def _register(obj: Any, *, in_state: bool) -> None:
     """Tell JAX about the class of an object and of everything below it."""
-    if isinstance(obj, tuple):
+    if isinstance(obj, (tuple, list)):
         for item in obj:
-            _register(item)
+            _register(item, in_state=in_state)
     if not dataclasses.is_dataclass(obj) or isinstance(obj, type):
         return
     names = [field.name for field in dataclasses.fields(obj)]
     for name in names:
-        _register(getattr(obj, name))
-    cls, in_state = type(obj), "t" in names
+        _register(getattr(obj, name), in_state=in_state)
+    cls = type(obj)
     if cls in _registered:
         return
 
@@ -106,5 +143,7 @@ def _register(obj: Any) -> None:
     _registered.add(cls)
 
 
+_ARRAYS = (jax.Array, np.ndarray)
 _registered: set[type] = set()
+_compiled: WeakKeyDictionary[Any, dict[Any, Callable[..., Any]]] = WeakKeyDictionary()
 JAX = JAXBackend()

@@ -1,4 +1,4 @@
-"""PyTorch: top-k, waiting for the device, moves to and from the host."""
+"""PyTorch: top-k, waiting for the device, moves to and from the host, numbers without a graph."""
 
 from __future__ import annotations
 
@@ -27,10 +27,15 @@ class TorchBackend(Backend):
         return mask.reshape(values.shape)
 
     def to_numpy(self, a: Array) -> np.ndarray[Any, Any]:
-        return np.array(a.detach().cpu())
+        return np.array(a.numpy(force=True))
 
     def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:
-        return torch.tensor(a, dtype=like.dtype, device=like.device)
+        copy = np.array(a, order="C")  # PyTorch knows no negative strides
+        return torch.from_numpy(copy).to(dtype=like.dtype, device=like.device)
+
+    def constant(self, a: Any) -> Any:
+        # A user's function may hold parameters that are being learnt: its graph would grow with every iteration.
+        return a.detach() if isinstance(a, torch.Tensor) else a
 
     def finish(self, a: Array) -> None:
         if a.is_cuda:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from array_api_compat import array_namespace
+
 from orthoprox._checks import checked_weight
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import as_map
+from orthoprox.maps import LinearMap, Matrix, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.problem import Problem
 from orthoprox.terms import L1, ExplainedVariance, LargestK
@@ -58,14 +60,10 @@ def sparse_pca(D: Any, *, n_components: int, weight: float, k: int | None = None
     return Problem.of(frobenius_squared(B) / (2 * m) + f + penalty, over=M, notes=_notes(B, n))
 
 
-def _notes(B: Any, n: int) -> tuple[str, ...]:
+def _notes(B: LinearMap, n: int) -> tuple[str, ...]:
     """What a look at the columns tells."""
-    from orthoprox.maps import Matrix
-
     if not isinstance(B, Matrix):
         return ()
-    from array_api_compat import array_namespace
-
     xp = array_namespace(B.B)
     empty = int(xp.count_nonzero(xp.all(B.B == 0, axis=0)))
     return (f"{empty} of the {n} columns of D are zero: they carry no variance and may be dropped",) if empty else ()

@@ -81,4 +81,3 @@ def sparsity(X: Array, tolerance: float = 1e-6) -> float:
     """The fraction of entries that are zero, up to the tolerance."""
     rows, columns = X.shape
     return 1.0 - nonzeros(X, tolerance) / int(rows * columns)
-

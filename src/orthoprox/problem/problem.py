@@ -149,8 +149,7 @@ class Problem:
                 ) from error
             if found != tuple(at.shape):
                 raise ValueError(
-                    f"{name} = {kind} must give an array of the shape it is given, "
-                    f"{tuple(at.shape)}; it gave {found}."
+                    f"{name} = {kind} must give an array of the shape it is given, {tuple(at.shape)}; it gave {found}."
                 )
 
 

@@ -162,4 +162,3 @@ class OADMMEP(Solver[OADMMEPState]):
 
     def certificate(self, problem: Problem, state: OADMMEPState) -> Certificate:
         return Certificate(state.now, prox_point(self, problem, state), state.z)
-

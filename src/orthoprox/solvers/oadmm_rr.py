@@ -160,9 +160,7 @@ class OADMMRR(Solver[OADMMRRState]):
         X_prev = None if G_1 is None else X
         return OADMMRRState(t=state.t + 1, now=new, y=y_new, z=z_new, X_prev=X_prev, G_prev=G_1, trials=trials)
 
-    def _first_length(
-        self, M: Stiefel, state: OADMMRRState, G: Array, beta: Scalar
-    ) -> tuple[Array | None, Scalar]:
+    def _first_length(self, M: Stiefel, state: OADMMRRState, G: Array, beta: Scalar) -> tuple[Array | None, Scalar]:
         """The Riemannian gradient to remember, and b: 1, or beta times the quotient, which has units of 1/beta."""
         if self.length == "fixed":
             return None, 1.0

@@ -44,15 +44,15 @@ class Term(abc.ABC):
         return Expression((Summand(1, self, A),), 0.0)
 
     def __add__(self, other: Any) -> Expression:
-        return self._alone() + other
+        return self._alone().__add__(other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Expression:
-        return self._alone() - other
+        return self._alone().__sub__(other)
 
     def __rsub__(self, other: Any) -> Expression:
-        return -self._alone() + other
+        return (-self._alone()).__add__(other)
 
     def __neg__(self) -> Expression:
         return -self._alone()
@@ -115,7 +115,7 @@ class QuadraticTerm(SmoothTerm):
     def gradient(self, X: Array) -> Array:
         return self.gradient_at(X, self.product(X))
 
-    def change(self, X: Array, HX: Array | None, X_new: Array, HX_new: Array | None) -> Scalar:
+    def change(self, X: Array, HX: Array, X_new: Array, HX_new: Array) -> Scalar:
         # Written in the difference, which keeps digits that the difference of two values would lose.
         xp = array_namespace(X)
         D = X_new - X

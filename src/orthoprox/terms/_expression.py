@@ -50,7 +50,7 @@ class Expression:
         return NotImplemented if other is None else self + (-other)
 
     def __rsub__(self, other: Any) -> Expression:
-        return -self + other
+        return (-self).__add__(other)
 
     def __rmul__(self, factor: float) -> Expression:
         factor = float(factor)

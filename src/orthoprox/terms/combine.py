@@ -302,7 +302,7 @@ class Shifted(ProximableTerm):
         return self._weighted().value(self._moved(y))
 
     def prox(self, y: Array, mu: Scalar) -> Array:
-        return self.by + self._weighted().prox(self._moved(y), mu)
+        return self._beside(y) + self._weighted().prox(self._moved(y), mu)
 
     def subgradient(self, y: Array) -> Array:
         return self._weighted().subgradient(self._moved(y))
@@ -315,8 +315,12 @@ class Shifted(ProximableTerm):
         return term
 
     def _moved(self, y: Array) -> Array:
+        return y - self._beside(y)
+
+    def _beside(self, y: Array) -> Array:
+        """What is taken from y, in the float type of y."""
         check_broadcasts(self.by, y, "The array by of Shifted")
-        return y - self.by
+        return array_namespace(y).astype(self.by, y.dtype, copy=False)
 
 
 def _settle_parts(obj: Any, kind: type, *, nonnegative: bool = True) -> None:

@@ -118,9 +118,7 @@ class Lyapunov:
         L = float(lagrangian(problem, state.now, state.y, state.z, beta, solver.tau))
         theta = L + k.c / beta + momentum + relaxation
         last = self.rows["theta"][-1] if self.rows.get("theta") else math.nan
-        required = beta_prev * (
-            k.epsilon_beta * B**2 + k.epsilon_z * Z**2 + k.epsilon_y * Y**2 + k.epsilon_x * size**2
-        )
+        required = beta_prev * (k.epsilon_beta * B**2 + k.epsilon_z * Z**2 + k.epsilon_y * Y**2 + k.epsilon_x * size**2)
         self._sum += now.criticality
         return {
             "iteration": t,

@@ -51,24 +51,26 @@ class WeightedL1(EntrywiseTerm, ConvexTerm):
         return self.weight * math.sqrt(self.square * copies)
 
     def value(self, y: Array) -> Scalar:
-        check_broadcasts(self.weights, y, "The array of weights of WeightedL1")
         xp = array_namespace(y)
-        return self.weight * xp.sum(self.weights * xp.abs(y))
+        return self.weight * xp.sum(self._beside(y) * xp.abs(y))
 
     def prox(self, y: Array, mu: Scalar) -> Array:
-        check_broadcasts(self.weights, y, "The array of weights of WeightedL1")
-        t = (mu * self.weight) * self.weights
+        t = (mu * self.weight) * self._beside(y)
         return y - array_namespace(y).clip(y, -t, t)
 
     def prox_slope(self, y: Array, mu: Scalar) -> Array:
         xp = array_namespace(y)
-        return xp.astype(xp.abs(y) >= (mu * self.weight) * self.weights, y.dtype)
+        return xp.astype(xp.abs(y) >= (mu * self.weight) * self._beside(y), y.dtype)
 
     def subdifferential(self, y: Array) -> tuple[Array, Array]:
-        check_broadcasts(self.weights, y, "The array of weights of WeightedL1")
         xp = array_namespace(y)
-        w = (self.weight * self.weights) * xp.ones_like(y)
+        w = (self.weight * self._beside(y)) * xp.ones_like(y)
         return xp.where(y > 0, w, -w), xp.where(y < 0, -w, w)
+
+    def _beside(self, y: Array) -> Array:
+        """The weights in the float type of y, if they extend to its shape."""
+        check_broadcasts(self.weights, y, "The array of weights of WeightedL1")
+        return array_namespace(y).astype(self.weights, y.dtype, copy=False)
 
 
 def _check_weights(weights: Any) -> None:

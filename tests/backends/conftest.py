@@ -1,0 +1,83 @@
+"""The array libraries on which the same code must give the same numbers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+from array_api_compat import array_namespace
+
+from orthoprox.backends import backend_of
+
+STAGE = pytest.mark.backends
+"""PyTorch and JAX are tried in a second stage, by ``pytest -m backends``."""
+NAMES = ["strict", pytest.param("torch", marks=STAGE), pytest.param("jax", marks=STAGE)]
+
+
+@dataclass(frozen=True)
+class Library:
+    """An array library, and how NumPy arrays become arrays of it."""
+
+    name: str
+    module: Any
+    asarray: Callable[[Any], Any]
+
+    def owns(self, a: Any) -> bool:
+        """Whether an array belongs to this library."""
+        own = array_namespace(self.asarray(np.zeros(1)))
+        return array_namespace(a) is own
+
+    def numpy(self, a: Any) -> Any:
+        return backend_of(a).to_numpy(a)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def wanted_stage(config: pytest.Config) -> bool:
+    """Whether somebody asked for the second stage by name."""
+    expression = config.getoption("markexpr", default="") or ""
+    return "backends" in expression and "not backends" not in expression
+
+
+def imported(name: str, config: pytest.Config) -> Any:
+    """The library; skipped where it is absent, but not when its stage was asked for."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        sentence = f"{name} is not installed, so what needs it was not tried: pip install 'orthoprox[{name}]'."
+        if wanted_stage(config):
+            pytest.fail(sentence, pytrace=False)
+        pytest.skip(sentence)
+
+
+def load(name: str, config: pytest.Config) -> Library:
+    if name == "strict":
+        newest = array_api_strict.__array_api_version__
+        array_api_strict.set_array_api_strict_flags(api_version=newest, boolean_indexing=False)
+        return Library(name, array_api_strict, array_api_strict.asarray)
+    module = imported(name, config)
+    if name == "torch":
+        return Library(name, module, module.tensor)
+    module.config.update("jax_enable_x64", True)  # without it JAX has no float64
+    return Library(name, module, module.numpy.asarray)
+
+
+@pytest.fixture(params=NAMES)
+def library(request: pytest.FixtureRequest) -> Library:
+    return load(request.param, request.config)
+
+
+@pytest.fixture
+def torch(request: pytest.FixtureRequest) -> Any:
+    return load("torch", request.config).module
+
+
+@pytest.fixture
+def jax(request: pytest.FixtureRequest) -> Any:
+    return load("jax", request.config).module

@@ -1,0 +1,235 @@
+"""JAX: what is compiled, how often, and what is not."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backends.problems import HOLES, PROBLEMS, SOLVERS, B, C, N, R, quartic
+from orthoprox import Iterations, Problem, Recorder, RunFailed, Solver, Stiefel, iterate, named, solve
+from orthoprox.backends import backend_of
+from orthoprox.maps import Entries, Matrix, Sum
+from orthoprox.models import sparse_pca
+from orthoprox.solvers import SOLVERS as CLASSES
+from orthoprox.terms import L1, Linear, NegativePart, Smooth
+
+pytestmark = pytest.mark.backends
+M = Stiefel(N, R)
+
+
+@pytest.fixture
+def traces(jax, monkeypatch) -> Iterator[list[str]]:
+    """A line for every time that Python goes through a step: once for a compiled step, however often it runs."""
+    seen: list[str] = []
+
+    def counting(cls: type[Solver[Any]]) -> Any:
+        step = cls.step
+
+        def counted(self: Any, problem: Any, state: Any) -> Any:
+            seen.append(self.name)
+            return step(self, problem, state)
+
+        return counted
+
+    for cls in CLASSES.values():
+        monkeypatch.setattr(cls, "step", counting(cls))
+    return seen
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_hundred_steps_are_traced_once(jax, traces, solver):
+    problem = PROBLEMS["l1 minus largest-k"](jax.numpy.asarray)
+    result = solve(problem, SOLVERS[solver], stop=Iterations(100))
+    assert result.iterations == 100
+    assert len(traces) == 1
+    assert isinstance(result.state.t, jax.Array)  # counted inside
+
+
+@pytest.mark.parametrize("name", ["stack of three", "entries, scad minus largest-k"])
+def test_loops_and_choices_are_part_of_the_program(jax, traces, name):
+    """A line search compiles, also along a map that is not a product from the left."""
+    problem = PROBLEMS[name](jax.numpy.asarray)
+    record = Recorder(extra={"trials": lambda now: int(now.state.trials)})
+    result = solve(problem, named("oadmm-rr", length="bb-long"), stop=Iterations(60), record=record)
+    assert len(traces) == 1
+    assert max(result.history.trials) > 1  # it did search
+
+
+def test_the_search_for_a_constant_is_part_of_the_program(jax, traces):
+    problem = PROBLEMS["own function, unknown constant"](jax.numpy.asarray)
+    solver = named("oadmm-ep", beta0=1.0)
+    state = solver.init(problem, jax.numpy.asarray(M.random(0)))
+    object.__setattr__(state, "L", 1e-9)
+    states = list(islice(iterate(problem, solver, state), 4))
+    assert len(traces) == 1
+    assert float(states[-1].L) > 1e-9
+
+
+def test_the_same_problem_is_not_compiled_again(jax, traces, tmp_path):
+    problem = PROBLEMS["plain l1, centred"](jax.numpy.asarray)
+    first = solve(problem, "oadmm-ep", stop=Iterations(10))
+    solve(problem, "oadmm-ep", seed=7, stop=Iterations(30))
+    solve(problem, named("oadmm-ep", beta0=first.solver.beta0), stop=Iterations(20), resume=first.state)
+    assert len(traces) == 1
+    solve(problem, named("oadmm-ep", beta0=2.0 * first.solver.beta0), stop=Iterations(5))
+    assert len(traces) == 2  # another setting is another program
+
+
+def test_new_data_compile_once_more(jax, traces):
+    """Norms and weights are part of the program, so a problem with other data is another one."""
+    solver = named("oadmm-ep", beta0=10.0)
+    for seed in range(3):
+        D = jax.numpy.asarray(np.random.default_rng(seed).standard_normal((20, N)))
+        solve(sparse_pca(D, n_components=R, weight=0.1), solver, stop=Iterations(10))
+    assert len(traces) == 3
+
+
+def test_a_compiled_step_lives_as_long_as_its_problem(jax):
+    from orthoprox.backends.jax import _compiled
+
+    gc.collect()
+    before = len(_compiled)
+    problem = PROBLEMS["plain l1, centred"](jax.numpy.asarray)
+    gone = weakref.ref(problem)
+    solve(problem, stop=Iterations(3))
+    assert len(_compiled) == before + 1
+    del problem
+    gc.collect()
+    assert gone() is None
+    assert len(_compiled) == before
+
+
+def test_data_are_arguments_and_not_constants(jax):
+    """A step that was compiled for one problem gives the right answer for its twin with other arrays."""
+    first, second = (
+        Problem.of(Linear(jax.numpy.asarray(s * np.ones((N, R)))) + 0.1 * L1(), over=M) for s in (1.0, -1.0)
+    )
+    solver = named("oadmm-ep", beta0=1.0)
+    state = solver.init(first, jax.numpy.asarray(M.random(0)))
+    step = backend_of(state.now.X).compile(solver.step, first)
+    step(first, state)
+    assert np.allclose(step(second, state).now.X, solver.step(second, state).now.X, atol=1e-14)
+    assert not np.allclose(step(second, state).now.X, step(first, state).now.X)
+
+
+def test_host_problems_run_uncompiled(jax, traces):
+    problem = sparse_pca(HOLES, n_components=R, weight=0.1)
+    solve(problem, X0=jax.numpy.asarray(problem.M.random(0)), stop=Iterations(7))
+    assert len(traces) == 7
+
+
+def test_a_mask_in_numpy_is_compiled_too(jax, traces):
+    mask = np.random.default_rng(0).random((N, R)) < 0.5
+    problem = Problem.of(Linear(jax.numpy.asarray(C[:R].T)) + 0.1 * L1() @ Entries(mask), over=M)
+    solve(problem, stop=Iterations(7))
+    assert len(traces) == 1
+
+
+def test_lists_of_maps_are_compiled_too(jax, traces):
+    A = Sum([Matrix(jax.numpy.asarray(C)), Matrix(jax.numpy.asarray(C))])
+    solve(Problem.of(Linear(jax.numpy.asarray(B[:R].T)) + L1() @ A, over=M), stop=Iterations(7))
+    assert len(traces) == 1
+
+
+def in_numpy(X: Any) -> tuple[Any, Any]:
+    X = np.asarray(X)
+    return np.sum(X**4) / 4, X**3
+
+
+def with_a_question(X: Any) -> tuple[Any, Any]:
+    return (quartic(X)) if X[0, 0] > -2 else (0.0 * X.sum(), 0.0 * X)
+
+
+@pytest.mark.parametrize("function", [in_numpy, with_a_question])
+def test_a_function_that_cannot_be_traced_runs_uncompiled_with_a_warning(jax, traces, function):
+    problem = Problem.of(Smooth(function, lipschitz=3.0) + 0.1 * L1(), over=M)
+    X0 = M.random(0)
+    with pytest.warns(RuntimeWarning, match="cannot compile this problem, so its steps run uncompiled") as told:
+        result = solve(problem, X0=jax.numpy.asarray(X0), stop=Iterations(8))
+    assert len(told) == 1
+    assert len(traces) == 9  # the attempt, and eight steps
+    assert np.allclose(result.X, solve(problem, X0=X0, stop=Iterations(8)).X, atol=1e-12)
+
+
+def test_an_error_in_a_function_is_not_hidden(jax):
+    def broken(X: Any) -> tuple[Any, Any]:
+        if isinstance(X, jax.core.Tracer):
+            raise ZeroDivisionError("on purpose")
+        return quartic(X)
+
+    problem = Problem.of(Smooth(broken, lipschitz=3.0) + 0.1 * L1(), over=M)
+    with pytest.raises(RunFailed, match="ZeroDivisionError"):
+        solve(problem, X0=jax.numpy.asarray(M.random(0)), stop=Iterations(3))
+
+
+def test_not_a_number_does_not_raise(jax):
+    problem = PROBLEMS["l1 minus largest-k"](jax.numpy.asarray)
+    for solver in ("ep", "rr", "rr, bb-long", "subgradient"):
+        method = SOLVERS[solver].for_problem(problem)
+        state = method.init(problem, jax.numpy.full((N, R), jax.numpy.nan))
+        after = next(islice(iterate(problem, method, state), 2, None))
+        assert np.all(np.isnan(after.now.X))
+
+
+def test_without_double_precision(jax):
+    """As JAX comes: no float64 and no int64, and no warning about it."""
+    jax.config.update("jax_enable_x64", False)
+    try:
+        D = jax.numpy.asarray(B)
+        assert D.dtype == jax.numpy.float32
+        for solver in ("oadmm-ep", "oadmm-rr", "subgradient"):
+            result = solve(sparse_pca(D, n_components=R, weight=0.1, k=12), solver, X0=M.random(0), stop=Iterations(10))
+            assert result.X.dtype == jax.numpy.float32
+            assert np.isfinite(result.objective)
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
+def test_a_loop_with_numbers_of_weak_type(jax):
+    """Python numbers enter a compiled loop without a type of their own and must be able to leave it."""
+    backend = backend_of(jax.numpy.zeros(1))
+
+    @jax.jit
+    def halved(X: Any, eta: Any) -> Any:
+        return backend.while_loop(
+            lambda run: (run[0].sum() > 1.0) & (run[2] < 60),
+            lambda run: (run[0] / 2, 0.5 * run[1], run[2] + 1),
+            (X, eta, 1),
+        )
+
+    for dtype in ("float32", "float64"):
+        X, eta, turns = halved(jax.numpy.ones((2, 2), dtype=dtype), 1.0)
+        assert X.dtype == dtype
+        assert (float(eta), int(turns)) == (0.25, 3)
+
+
+@pytest.mark.parametrize("k", [0, 1, 4, 7, 30, 99])
+def test_the_k_largest_inside_a_program(jax, k):
+    values = np.random.default_rng(k).integers(0, 3, (6, 5)).astype(float)
+    backend = backend_of(jax.numpy.zeros(1))
+    mask = jax.jit(lambda a: backend.top_k_mask(a, k))(values)
+    assert np.array_equal(mask, backend_of(values).top_k_mask(values, k))
+
+
+@dataclass(frozen=True)
+class OwnTerm(NegativePart):
+    """A term of a user's with a field that is called like the counter of a state."""
+
+    t: int = 2
+
+
+def test_a_number_in_a_problem_is_part_of_the_program(jax):
+    term = OwnTerm(weight=0.5)
+    problem = Problem.of(Linear(jax.numpy.asarray(C[:R].T)) + term, over=M)
+    solver = named("oadmm-ep", beta0=1.0)
+    step = backend_of(problem.data).compile(solver.step, problem)
+    step(problem, solver.init(problem, jax.numpy.asarray(M.random(0))))
+    leaves = jax.tree.leaves(problem)
+    assert all(isinstance(leaf, jax.Array) for leaf in leaves)

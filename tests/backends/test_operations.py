@@ -1,0 +1,165 @@
+"""Each operation of each backend, against the one built from the standard alone."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backends.conftest import STAGE, Library, load, wanted_stage
+from orthoprox.backends import Backend, backend_of
+
+NAMES = ["numpy", "strict", pytest.param("torch", marks=STAGE), pytest.param("jax", marks=STAGE)]
+STANDARD = Backend()
+DTYPES = ["float32", "float64"]
+
+
+@pytest.fixture(params=NAMES)
+def library(request: pytest.FixtureRequest) -> Library:
+    if request.param == "numpy":
+        return Library("numpy", np, np.asarray)
+    return load(request.param, request.config)
+
+
+def test_every_library_has_its_backend(library):
+    expected = "standard" if library.name == "strict" else library.name
+    assert backend_of(library.asarray(np.zeros(1))).name == expected
+
+
+@pytest.mark.parametrize("k", [-1, 0, 1, 2, 5, 11, 12, 13, 29, 30, 31, 1000])
+@pytest.mark.parametrize("kind", ["ties", "all equal", "different", "in a row"])
+def test_the_k_largest(library, kind, k):
+    rng = np.random.default_rng(k + 1)
+    values = {
+        "ties": rng.integers(0, 4, (6, 5)).astype(float),
+        "all equal": np.zeros((6, 5)),
+        "different": rng.standard_normal((6, 5)),
+        "in a row": np.round(rng.standard_normal((1, 30)), 1),
+    }[kind]
+    a = library.asarray(values)
+    mask = backend_of(a).top_k_mask(a, k)
+    # the definition: by size, and among equals by place
+    order = sorted(range(30), key=lambda i: (-values.reshape(-1)[i], i))
+    expected = np.isin(np.arange(30), order[: max(k, 0)]).reshape(values.shape)
+    assert library.owns(mask)
+    assert np.array_equal(library.numpy(mask), expected)
+    assert np.array_equal(STANDARD.top_k_mask(values, k), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_there_and_back(library, dtype):
+    here = np.random.default_rng(0).standard_normal((4, 3)).astype(dtype)
+    like = library.asarray(np.zeros((1, 1), dtype=dtype))
+    backend = backend_of(like)
+    there = backend.from_numpy(here, like)
+    back = backend.to_numpy(there)
+    assert library.owns(there)
+    assert there.dtype == like.dtype
+    assert isinstance(back, np.ndarray)
+    assert np.array_equal(back, here)
+    assert back.dtype == here.dtype
+
+
+def test_moves_are_copies_and_take_the_float_type(library):
+    here = np.arange(6.0).reshape(2, 3)
+    like = library.asarray(np.zeros((1, 1), dtype=np.float32))
+    backend = backend_of(like)
+    there = backend.from_numpy(here, like)
+    back = backend.to_numpy(there)
+    here[:] = -1.0
+    back[:] = -2.0  # writable, and nobody else's
+    assert there.dtype == like.dtype
+    assert np.array_equal(backend.to_numpy(there), np.arange(6).reshape(2, 3))
+
+
+@pytest.mark.parametrize("view", [lambda a: a[::-1], lambda a: a.T, lambda a: a[::2, ::2], np.asfortranarray])
+def test_views_are_moved_as_they_are_seen(library, view):
+    here = view(np.arange(12.0).reshape(4, 3))
+    there = backend_of(library.asarray(here.copy())).from_numpy(here, library.asarray(np.zeros((1, 1))))
+    assert np.array_equal(library.numpy(there), here)
+
+
+def test_numbers_without_dimensions_are_moved(library):
+    there = backend_of(library.asarray(np.zeros(1))).from_numpy(np.array(2.5), library.asarray(np.zeros((1, 1))))
+    assert tuple(there.shape) == ()
+    assert float(there) == 2.5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eps(library, dtype):
+    a = library.asarray(np.zeros((2, 2), dtype=dtype))
+    eps = backend_of(a).eps(a)
+    assert type(eps) is float
+    assert eps == float(np.finfo(dtype).eps)
+
+
+def test_a_loop(library):
+    one = library.asarray(np.ones((2, 2)))
+    total, turns = backend_of(one).while_loop(
+        lambda run: run[0].sum() < 30.0 if library.name != "strict" else library.module.sum(run[0]) < 30.0,
+        lambda run: (2.0 * run[0], run[1] + 1),
+        (one, 0),
+    )
+    assert np.array_equal(library.numpy(total), np.full((2, 2), 8.0))
+    assert int(turns) == 3
+
+
+def test_a_loop_that_does_not_begin(library):
+    one = library.asarray(np.ones((2, 2)))
+    assert backend_of(one).while_loop(lambda run: False, lambda run: 1 / 0, one) is one
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_a_choice(library, yes):
+    one = library.asarray(np.ones((2, 2)))
+    for test in (yes, library.asarray(np.asarray(yes))):
+        chosen = backend_of(one).cond(test, lambda a, b: a + b, lambda a, b: a - b, one, 2.0 * one)
+        assert np.array_equal(library.numpy(chosen), np.full((2, 2), 3.0 if yes else -1.0))
+
+
+def test_only_the_chosen_branch_runs(library):
+    one = library.asarray(np.ones((2, 2)))
+
+    def wrong(a: Any) -> Any:
+        raise AssertionError("the other branch ran")
+
+    assert backend_of(one).cond(library.asarray(np.asarray(True)), lambda a: a, wrong, one) is one
+
+
+def test_waiting_and_quiet(library):
+    one = library.asarray(np.ones((2, 2)))
+    backend = backend_of(one)
+    backend.finish(one)
+    with warnings.catch_warnings(), backend.quiet():
+        warnings.simplefilter("error")
+        nothing = one / (0.0 * one)
+    assert np.all(np.isinf(library.numpy(nothing)))
+
+
+def test_constant_keeps_the_numbers(library):
+    one = library.asarray(np.ones((2, 2)))
+    assert np.array_equal(library.numpy(backend_of(one).constant(one)), np.ones((2, 2)))
+    assert backend_of(one).constant(2.5) == 2.5
+
+
+def test_a_device_that_numpy_cannot_read():
+    """array-api-strict plays an accelerator: what is on its second device does not convert by itself."""
+    xp = load("strict", SimpleNamespace()).module
+    far = xp.asarray(np.arange(3.0), device=xp.Device("device1"))
+    with pytest.raises(RuntimeError):
+        np.array(far)
+    backend = backend_of(far)
+    assert np.array_equal(backend.to_numpy(far), np.arange(3.0))
+    assert backend.from_numpy(np.ones(2), far).device == far.device
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [("backends", True), ("backends and not slow", True), ("not backends and not slow", False), ("", False)],
+)
+def test_who_asked_for_the_second_stage(expression, wanted):
+    config = SimpleNamespace(getoption=lambda name, default: expression)
+    assert wanted_stage(config) is wanted
