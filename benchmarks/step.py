@@ -88,7 +88,7 @@ def measure(name: str, rounds: int, least: float, penalty: str) -> str:
     milliseconds = 1e3 * statistics.median(a for a, _ in pairs)
     kind = "B'B" if problem.f.gram.formed else "B, B'"
     case = f"{name:7s} {n:6d} {m:6d} {r:3d}  {penalty:15s} {kind:6s}"
-    return f"{case} {milliseconds:9.2f} {ratio:6.2f}  {within:11s} {peak:5.1f}"
+    return f"{case} {milliseconds:9.2f} {ratio:6.2f}  {within:11s} {peak:6.2f}"
 
 
 def main() -> None:

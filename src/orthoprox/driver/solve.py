@@ -131,7 +131,7 @@ class _Run:
     ) -> None:
         self.problem, self.solver, self.rule = problem, solver, rule
         self.record, self.observers = record, observers
-        self.notes = list(problem.notes)
+        self.notes = [*problem.notes, *solver.scope.beyond(problem, solver.name)]
 
     def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
         self.notes += notes

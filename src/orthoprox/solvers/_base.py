@@ -41,6 +41,8 @@ class Scope:
     """Whether h must act entry by entry."""
     lipschitz_only: bool = True
     """Whether h must be Lipschitz."""
+    unproved: frozenset[str] = frozenset()
+    """Which of "concave", "weakly_convex" and "any_map" the method takes without theory."""
 
     def admit(self, problem: Problem, name: str) -> None:
         """Refuse a problem outside the scope, naming the structure that is in the way."""
@@ -60,11 +62,28 @@ class Scope:
             if refused:
                 raise UnsupportedProblem(f"{name} needs {wanted}; given {given}. Choose another solver.")
 
+    def beyond(self, problem: Problem, name: str) -> tuple[str, ...]:
+        """What a user should know about a problem that the method takes without theory."""
+        parts = {
+            "concave": (not isinstance(problem.g, Zero), "g, which it linearises (extension: dc_linearised)"),
+            "weakly_convex": (problem.h.weak_convexity > 0, "an h that is only weakly convex"),
+            "any_map": (not isinstance(problem.A, Identity), "a map other than the identity"),
+        }
+        return tuple(
+            f"{name} has no theory for {what}: this run is an extension of the published method"
+            for part, (there, what) in parts.items()
+            if there and part in self.unproved
+        )
+
 
 class Solver(abc.ABC, Generic[S]):
     """The settings of a method, and its iteration. Nothing here changes during a run."""
 
     name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line for lists: what the method does."""
+    complexity: ClassVar[str]
+    """Iterations to an epsilon-critical point as its paper proves them, or "unknown"."""
     scope: ClassVar[Scope]
     compilable: ClassVar[bool] = True
     """Whether the step may be handed to a library's compiler."""

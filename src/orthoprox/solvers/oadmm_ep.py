@@ -72,6 +72,8 @@ class OADMMEP(Solver[OADMMEPState]):
     """
 
     name: ClassVar[str] = "oadmm-ep"
+    summary: ClassVar[str] = "ADMM with projection of a linearised augmented Lagrangian"
+    complexity: ClassVar[str] = "O(eps^-3)"
     scope: ClassVar[Scope] = Scope()
 
     beta0: float = DERIVED
@@ -118,18 +120,24 @@ class OADMMEP(Solver[OADMMEPState]):
         beta = growing_penalty(self.beta0, self.xi, self.p, state.t)
         mu = self.tau / beta
 
-        # S2: extrapolate, linearise, project
+        # S2: extrapolate, linearise, project (remark (iv))
         xi = g.subgradient(state.now.X)
         c = extrapolated(state.now, state.before, self.alpha)
         G = smooth_part_gradient(problem, c, y, z, beta) - xi
         del xi
 
-        X, L = self._projected(problem, c, G, beta, state.L)
-        del c, G
+        if f.lipschitz is None:
+            X, L = self._backtracked(problem, c, G, beta, state.L)
+        else:
+            L = state.L
+            Y = c.X - G / self._curvature(problem, beta, L)
+            del c, G  # large arrays, not needed while others are made
+            X = problem.M.project(Y)
+            del Y
 
         # S3: minimise the smoothed h
         AX = A(X)
-        y_new, _ = envelope_prox(h, AX + z / beta, mu, beta)
+        y_new = envelope_prox(h, AX + z / beta, mu, beta)[0]
 
         # S4: over-relaxed dual ascent
         z_new = z + self.sigma * beta * (AX - y_new)
@@ -137,24 +145,23 @@ class OADMMEP(Solver[OADMMEPState]):
         now = Point(X, f.product(X), AX)
         return OADMMEPState(t=state.t + 1, now=now, before=state.now, y=y_new, z=z_new, L=L)
 
-    def _projected(self, problem: Problem, c: Point, G: Array, beta: Scalar, L: Scalar) -> tuple[Array, Scalar]:
-        """The X-subproblem by remark (iv), with L_f doubled until it fits when f came without one."""
-        f = problem.f
+    def _curvature(self, problem: Problem, beta: Scalar, L: Scalar) -> Scalar:
+        """theta l(beta), with l(beta) = beta |A|^2 + L_f."""
+        return self.theta * (beta * problem.A.norm**2 + L)
+
+    def _backtracked(self, problem: Problem, c: Point, G: Array, beta: Scalar, L: Scalar) -> tuple[Array, Scalar]:
+        """The X-subproblem with L_f doubled until it fits, for an f that came without one."""
 
         def projected(L: Scalar) -> Array:
-            ell = beta * problem.A.norm**2 + L
-            return problem.M.project(c.X - G / (self.theta * ell))
-
-        X = projected(L)
-        if f.lipschitz is not None:
-            return X, L
+            return problem.M.project(c.X - G / self._curvature(problem, beta, L))
 
         def too_small(run: tuple[Array, Scalar]) -> Scalar:
-            return ~descends(f, c.X, *run) & (run[1] < 1e30)  # a wrong gradient must not double without end
+            return ~descends(problem.f, c.X, *run) & (run[1] < 1e30)  # a wrong gradient must not double without end
 
         def doubled(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
             return projected(2.0 * run[1]), 2.0 * run[1]
 
+        X = projected(L)
         return backend_of(X).while_loop(too_small, doubled, (X, L))
 
     def point(self, state: OADMMEPState) -> Array:

@@ -76,6 +76,8 @@ class OADMMRR(Solver[OADMMRRState]):
     """
 
     name: ClassVar[str] = "oadmm-rr"
+    summary: ClassVar[str] = "ADMM with a line search along a retraction"
+    complexity: ClassVar[str] = "O(eps^-3)"
     scope: ClassVar[Scope] = Scope()
 
     beta0: float = DERIVED
@@ -154,7 +156,7 @@ class OADMMRR(Solver[OADMMRRState]):
         new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)
 
         # S3 and S4: minimise the smoothed h; over-relaxed dual ascent
-        y_new, _ = envelope_prox(h, new.AX + z / beta, mu, beta)
+        y_new = envelope_prox(h, new.AX + z / beta, mu, beta)[0]
         z_new = z + self.sigma * beta * (new.AX - y_new)
 
         X_prev = None if G_1 is None else X

@@ -43,7 +43,9 @@ class Subgradient(Solver[SubgradientState]):
     """
 
     name: ClassVar[str] = "subgradient"
-    scope: ClassVar[Scope] = Scope()
+    summary: ClassVar[str] = "projected subgradient steps, best point kept"
+    complexity: ClassVar[str] = "unknown"
+    scope: ClassVar[Scope] = Scope(unproved=frozenset({"concave"}))
 
     eta0: float | None = None
     q: float = 0.5
