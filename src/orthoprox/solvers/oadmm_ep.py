@@ -146,7 +146,7 @@ class OADMMEP(Solver[OADMMEPState]):
         return OADMMEPState(t=state.t + 1, now=now, before=state.now, y=y_new, z=z_new, L=L)
 
     def _curvature(self, problem: Problem, beta: Scalar, L: Scalar) -> Scalar:
-        """theta l(beta), with l(beta) = beta |A|^2 + L_f."""
+        """Theta l(beta), with l(beta) = beta |A|^2 + L_f."""
         return self.theta * (beta * problem.A.norm**2 + L)
 
     def _backtracked(self, problem: Problem, c: Point, G: Array, beta: Scalar, L: Scalar) -> tuple[Array, Scalar]:
