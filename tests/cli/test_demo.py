@@ -81,3 +81,16 @@ def test_without_its_library_the_command_names_the_extra():
     assert done.returncode == 1
     assert "pip install 'orthoprox[cli]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_solvers_are_listed_with_what_they_take():
+    from orthoprox import SOLVERS
+
+    done = orthoprox("list", "solvers")
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert set(SOLVERS) <= set(lines)
+    assert "O(eps^-3)" in lines["oadmm-ep"]
+    assert "g, weakly convex h, any A" in lines["oadmm-ep"]
+    assert "g*, weakly convex h, any A" in lines["subgradient"]
+    assert orthoprox("list", "models").returncode != 0

@@ -31,3 +31,12 @@ def demo(out: Path, components: int, iterations: int, quiet: bool) -> None:
         run(out, components=components, iterations=iterations, progress=not quiet)
     except (ValueError, OSError, ModuleNotFoundError) as error:
         raise click.ClickException(str(error)) from None
+
+
+@command.command(name="list")
+@click.argument("what", type=click.Choice(["solvers"]))
+def list_command(what: str) -> None:
+    """What there is: the solvers with their scope and complexity."""
+    from orthoprox.cli.list import solvers
+
+    click.echo(solvers())

@@ -62,6 +62,18 @@ class Scope:
             if refused:
                 raise UnsupportedProblem(f"{name} needs {wanted}; given {given}. Choose another solver.")
 
+    def __str__(self) -> str:
+        """What the method takes, in a few words; a star marks what it takes without theory."""
+
+        def star(part: str) -> str:
+            return "*" if part in self.unproved else ""
+
+        g = f"g{star('concave')}" if self.concave else "no g"
+        kind = f"weakly convex{star('weakly_convex')}" if self.weakly_convex else "convex"
+        h = f"{kind}{' entrywise' if self.entrywise_only else ''} h"
+        A = f"any A{star('any_map')}" if self.any_map else "A = I"
+        return ", ".join((g, h, A) if self.lipschitz_only else (g, h, A, "h need not be Lipschitz"))
+
     def beyond(self, problem: Problem, name: str) -> tuple[str, ...]:
         """What a user should know about a problem that the method takes without theory."""
         parts = {

@@ -1,0 +1,65 @@
+"""Every solver on every kind of problem: writes the table in docs/solvers.md.
+
+python docs/solvers.py [--seconds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "benchmarks"))
+
+from _problems import common_start, problems  # noqa: E402
+
+from orthoprox import SOLVERS, Critical, Iterations, Recorder, Seconds, UnsupportedProblem, solve  # noqa: E402
+from orthoprox.cli.list import solvers as listed  # noqa: E402
+
+INTRODUCTION = """# Solvers
+
+```
+{listed}
+```
+
+## Every solver on every kind of problem
+
+Made by `python docs/solvers.py --seconds {seconds:g}`: from one common start, with each method's default settings,
+until Crit is at most 1e-6 or {seconds:g} seconds or 20 000 iterations are over. A cell has the final objective,
+Crit and the number of iterations; *refused* means outside the method's scope, a star that the method has no theory there.
+Local minima differ: a lower objective from one start does not make a method better. The problems are in
+`benchmarks/_problems.py`.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=3.0)
+    seconds = parser.parse_args().seconds
+    kinds = problems()
+    starts = {name: common_start(problem, 0) for name, problem in kinds.items()}
+    rows = {name: [cell(name, problem, starts[kind], seconds) for kind, problem in kinds.items()] for name in SOLVERS}
+    head = ["", *kinds]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    lines += [f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items()]
+    text = INTRODUCTION.format(listed=listed(), seconds=seconds) + "\n" + "\n".join(lines) + "\n"
+    (HERE / "solvers.md").write_text(text)
+    print(text)
+
+
+def cell(name: str, problem, start, seconds: float) -> str:
+    stop = Critical(1e-6, every=10) | Seconds(seconds) | Iterations(20_000)
+    try:
+        result = solve(problem, name, start, stop=stop, record=Recorder(every=100))
+    except UnsupportedProblem:
+        return "refused"
+    star = "*" if result.solver.scope.beyond(problem, name) else ""
+    print(
+        f"{name:12s} {result.objective:.8g} {result.criticality:.1e} {result.iterations}", file=sys.stderr, flush=True
+    )
+    return f"{result.objective:.6g}{star}<br>{result.criticality:.0e}, {result.iterations}"
+
+
+if __name__ == "__main__":
+    main()
