@@ -33,6 +33,14 @@ GENES = {  # data, r, weight: published values by method (result tables of the M
     ("leukemia", 10, 0.4): {"MIALM": -657.8, "MADMM": -657.8, "ManPG": -657.8, "ManPG-Ada": -657.8, "SOC": -657.7},
     ("leukemia", 20, 0.4): {"MIALM": -728.2, "MADMM": -727.9, "ManPG": -728.1, "ManPG-Ada": -728.2, "SOC": -724.4},
 }
+INTRODUCTION = """# Our solvers beside published values
+
+Made by `python docs/peers.py --seconds {seconds:g} --starts {starts}` with the data folder in `ORTHOPROX_DATA`.
+Each of our rows is the best of the starts, every run at the method's default settings until Crit is at most
+1e-7, or {seconds:g} seconds or 20 000 iterations are over; a start is a random point moved by 500 subgradient
+steps. The published values have the digits their tables give.
+
+"""
 FILES = {"arabidopsis": "arabidopsis_118x834.npz", "leukemia": "leukemia_72x1255.npz"}
 
 
@@ -95,13 +103,7 @@ def main() -> None:
     else:
         print("ORTHOPROX_DATA is not set: the gene expression data are left out.", file=sys.stderr)
     table = rows(cases, arguments.starts, arguments.seconds)
-    text = (
-        "# Our solvers beside published values\n\n"
-        f"Made by `python docs/peers.py --seconds {arguments.seconds:g} --starts {arguments.starts}` with the data folder "
-        "in `ORTHOPROX_DATA`.\nEach of our rows is the best of the starts, every run at the method's default settings until "
-        f"Crit is at most 1e-7,\nor {arguments.seconds:g} seconds or 20 000 iterations are over; a start is a random point "
-        "moved by 500 subgradient steps. The published\nvalues have the digits their tables give.\n\n"
-    )
+    text = INTRODUCTION.format(seconds=arguments.seconds, starts=arguments.starts)
     (HERE / "peers.md").write_text(text + "\n".join(table) + "\n")
 
 

@@ -27,7 +27,7 @@ INTRODUCTION = """# Solvers
 
 Made by `python docs/solvers.py --seconds {seconds:g}`: from one common start, with each method's default settings,
 until Crit is at most 1e-6 or {seconds:g} seconds or 20 000 iterations are over. A cell has the final objective,
-Crit and the number of iterations; *refused* means outside the method's scope, a star that the method has no theory there.
+Crit and the number of iterations; *refused* means outside the method's scope, a star that it has no theory there.
 Local minima differ: a lower objective from one start does not make a method better. The problems are in
 `benchmarks/_problems.py`.
 """
