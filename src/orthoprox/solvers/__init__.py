@@ -7,16 +7,47 @@ import inspect
 from typing import Any
 
 from orthoprox.solvers._base import Scope, Solver, State, UnsupportedProblem
+from orthoprox.solvers._manial import ManIALState
+from orthoprox.solvers.madmm import MADMM, MADMMState
+from orthoprox.solvers.manial_1 import ManIAL1
+from orthoprox.solvers.manial_2 import ManIAL2
+from orthoprox.solvers.manpg import ManPG, ManPGAda, ManPGState
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
 from orthoprox.solvers.oadmm_rr import OADMMRR, OADMMRRState
+from orthoprox.solvers.obcd import OBCD, OBCDState
+from orthoprox.solvers.radmm import RADMM, RADMMState
+from orthoprox.solvers.rsg import RSG, RSGState
+from orthoprox.solvers.socm import SOCM, SOCMState
+from orthoprox.solvers.spgm_ep import SPGMEP, SPGMEPState
+from orthoprox.solvers.spgm_rr import SPGMRR, SPGMRRState
 from orthoprox.solvers.subgradient import Subgradient, SubgradientState
 
 __all__ = [
+    "MADMM",
     "OADMMEP",
     "OADMMRR",
+    "OBCD",
+    "SOCM",
     "SOLVERS",
+    "MADMMState",
+    "ManIAL1",
+    "ManIAL2",
+    "ManIALState",
+    "ManPG",
+    "ManPGAda",
+    "ManPGState",
+    "RADMM",
+    "RADMMState",
+    "RSG",
+    "RSGState",
+    "SPGMEP",
+    "SPGMEPState",
+    "SPGMRR",
+    "SPGMRRState",
     "OADMMEPState",
     "OADMMRRState",
+    "OBCDState",
+    "SOCMState",
     "Scope",
     "Solver",
     "State",
@@ -29,6 +60,17 @@ __all__ = [
 SOLVERS: dict[str, type[Solver[Any]]] = {
     "oadmm-ep": OADMMEP,
     "oadmm-rr": OADMMRR,
+    "madmm": MADMM,
+    "manial-1": ManIAL1,
+    "manial-2": ManIAL2,
+    "manpg": ManPG,
+    "manpg-ada": ManPGAda,
+    "obcd": OBCD,
+    "socm": SOCM,
+    "radmm": RADMM,
+    "rsg": RSG,
+    "spgm-ep": SPGMEP,
+    "spgm-rr": SPGMRR,
     "subgradient": Subgradient,
 }
 """Every method by its name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from array_api_compat import array_namespace
 
 from orthoprox._types import Array, Scalar
@@ -28,3 +30,16 @@ def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:
     change = f.value(X_new) - value
     # A value that is not finite cannot be mended by a smaller step: let it through, the driver stops there.
     return (change <= bound + slack) | ~xp.isfinite(change)
+
+
+def doubled(f: SmoothTerm, X: Array, moved: Callable[[Scalar], Array], L: Scalar) -> tuple[Array, Scalar]:
+    """``moved(L)`` and L, where L was doubled until f lies below its quadratic model there."""
+
+    def too_small(run: tuple[Array, Scalar]) -> Scalar:
+        return ~descends(f, X, *run) & (run[1] < 1e30)  # a wrong gradient must not double without end
+
+    def again(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
+        return moved(2.0 * run[1]), 2.0 * run[1]
+
+    X_new = moved(L)
+    return backend_of(X).while_loop(too_small, again, (X_new, L))

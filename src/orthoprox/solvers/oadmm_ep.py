@@ -10,11 +10,10 @@ from typing import ClassVar, Self
 
 from orthoprox._fields import DERIVED, replace, require, settle
 from orthoprox._types import Array, Scalar
-from orthoprox.backends import backend_of
 from orthoprox.problem import Certificate, Point, Problem, extrapolated
 from orthoprox.solvers._augmented import prox_point, smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._curvature import descends, local_lipschitz
+from orthoprox.solvers._curvature import doubled, local_lipschitz
 from orthoprox.solvers._schedules import (
     check_oadmm,
     check_penalty,
@@ -127,7 +126,7 @@ class OADMMEP(Solver[OADMMEPState]):
         del xi
 
         if f.lipschitz is None:
-            X, L = self._backtracked(problem, c, G, beta, state.L)
+            X, L = doubled(f, c.X, lambda L: problem.M.project(c.X - G / self._curvature(problem, beta, L)), state.L)
         else:
             L = state.L
             Y = c.X - G / self._curvature(problem, beta, L)
@@ -148,21 +147,6 @@ class OADMMEP(Solver[OADMMEPState]):
     def _curvature(self, problem: Problem, beta: Scalar, L: Scalar) -> Scalar:
         """Theta l(beta), with l(beta) = beta |A|^2 + L_f."""
         return self.theta * (beta * problem.A.norm**2 + L)
-
-    def _backtracked(self, problem: Problem, c: Point, G: Array, beta: Scalar, L: Scalar) -> tuple[Array, Scalar]:
-        """The X-subproblem with L_f doubled until it fits, for an f that came without one."""
-
-        def projected(L: Scalar) -> Array:
-            return problem.M.project(c.X - G / self._curvature(problem, beta, L))
-
-        def too_small(run: tuple[Array, Scalar]) -> Scalar:
-            return ~descends(problem.f, c.X, *run) & (run[1] < 1e30)  # a wrong gradient must not double without end
-
-        def doubled(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
-            return projected(2.0 * run[1]), 2.0 * run[1]
-
-        X = projected(L)
-        return backend_of(X).while_loop(too_small, doubled, (X, L))
 
     def point(self, state: OADMMEPState) -> Array:
         return state.now.X

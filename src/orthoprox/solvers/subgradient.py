@@ -16,6 +16,7 @@ from orthoprox._fields import require
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._points import chosen
 from orthoprox.terms._base import frobenius
 
 
@@ -69,7 +70,7 @@ class Subgradient(Solver[SubgradientState]):
         return SubgradientState(
             t=state.t + 1,
             now=new,
-            best=_choose(better, new, state.best),
+            best=chosen(better, new, state.best),
             lowest=array_namespace(new.X).where(better, value, state.lowest),
             eta0=state.eta0,
         )
@@ -85,9 +86,3 @@ def _subgradient(problem: Problem, point: Point) -> Array:
     X = point.X
     smooth = problem.f.gradient_at(X, point.HX) - problem.g.subgradient(X)
     return smooth + problem.A.adjoint(problem.h.subgradient(point.AX))
-
-
-def _choose(first: Scalar, a: Point, b: Point) -> Point:
-    where = array_namespace(a.X).where
-    HX = None if a.HX is None else where(first, a.HX, b.HX)
-    return Point(where(first, a.X, b.X), HX, where(first, a.AX, b.AX))

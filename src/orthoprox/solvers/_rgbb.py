@@ -1,0 +1,160 @@
+"""Riemannian gradient descent with Barzilai-Borwein lengths, and the smooth functions it is asked to minimise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
+from orthoprox.problem import Point, Problem
+from orthoprox.solvers._curvature import local_lipschitz
+from orthoprox.solvers._linesearch import barzilai_borwein
+from orthoprox.solvers._schedules import _slope
+from orthoprox.terms._base import frobenius
+
+FIRST_LENGTH = 1e-3
+REFRESH = 50
+"""Products are carried along the searches and computed afresh at every so many inner steps."""
+_MEMORY, _DECREASE, _SHRINK, _TRIALS, _HALVINGS = 0.85, 1e-6, 0.2, 3, 20
+
+
+@dataclass(frozen=True, eq=False)
+class Penalised:
+    """Psi(X) = f(X) - <xi, X> + h(y) + nu/2 |A(X) - c - y|^2, with y held or, for each X, the best one.
+
+    With y held, h(y) is a constant and is left out. With the best y, prox(A(X) - c, 1/nu), the last two parts are
+    a Moreau envelope of h, so Psi is differentiable and its gradient does not see that y moves. MADMM has
+    c = -U, its scaled multiplier; ManIAL has c = Z/nu, whose sign is opposite. The linear -<xi, X> stands above -g.
+    """
+
+    problem: Problem
+    xi: Array
+    nu: float
+    c: Array
+    held: Array | None = None
+
+    def partner(self, AX: Array) -> Array:
+        """The y that goes with A(X)."""
+        return self.problem.h.prox(AX - self.c, 1 / self.nu) if self.held is None else self.held
+
+    def gradient(self, point: Point, y: Array) -> Array:
+        pull = self.problem.A.adjoint(self.nu * (point.AX - self.c - y))
+        return self.problem.f.gradient_at(point.X, point.HX) - self.xi + pull
+
+    def value(self, point: Point, y: Array) -> float:
+        xp, gap = array_namespace(y), point.AX - self.c - y
+        smooth = self.problem.f.value_at(point.X, point.HX) - xp.sum(self.xi * point.X)
+        outer = 0.0 if self.held is not None else self.problem.h.value(y)
+        return float(smooth + outer + self.nu / 2 * xp.sum(gap * gap))
+
+    def change(self, now: Point, y: Array, new: Point, y_new: Array) -> float:
+        """Psi(new) - Psi(now), written in the differences to keep their digits."""
+        xp, f = array_namespace(y), self.problem.f
+        gap, gap_new = now.AX - self.c - y, new.AX - self.c - y_new
+        smooth = f.change(now.X, now.HX, new.X, new.HX) - xp.sum(self.xi * (new.X - now.X))
+        outer = 0.0 if self.held is not None else self.problem.h.value(y_new) - self.problem.h.value(y)
+        return float(smooth + outer + self.nu / 2 * xp.sum((gap_new - gap) * (gap_new + gap)))
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Where a descent ended, and the length to go on with."""
+
+    point: Point
+    y: Array
+    G: Array
+    """The Riemannian gradient."""
+    steps: int
+    length: float
+    mean: float
+    """The running mean of the values, with which the search compares."""
+
+
+def rgbb(
+    merit: Penalised, start: Point, *, length: float, ell: float, tolerance: float, most: int, done: int = 0
+) -> Descent:
+    """Minimise Psi over the manifold from a point, by gradient steps of Barzilai-Borwein length.
+
+    The search is nonmonotone (Zhang and Hager): a length is accepted when Psi falls enough below a running mean of
+    its values. Three lengths are tried and the third is taken in any case, unless Psi rose much there.
+
+    Parameters
+    ----------
+    length : float
+        The first length tried.
+    ell : float
+        A Lipschitz constant of the gradient of Psi; lengths stay in ``[1e-3, 1e3] / ell``.
+    tolerance : float
+        Stop when the Riemannian gradient is this small.
+    most : int
+        Stop after so many steps.
+    done : int
+        Inner steps taken before this call, by which it is known when products are due to be computed afresh.
+    """
+    problem, M = merit.problem, merit.problem.M
+    shortest, longest = 1e-3 / ell, 1e3 / ell
+    now, a = start, min(max(length, shortest), longest)
+    y = merit.partner(now.AX)
+    G = M.tangent(now.X, merit.gradient(now, y))
+    value, lead, weight = merit.value(now, y), 0.0, 1.0  # lead: how far the running mean is above Psi(X)
+    k = 0
+    while k < most and not float(frobenius(G)) <= tolerance:
+        new, y_new, change = _searched(merit, now, y, G, a, value, lead)
+        k += 1
+        if (done + k) % REFRESH == 0:
+            new = problem.at(new.X)
+        G_new = M.tangent(new.X, merit.gradient(new, y_new))
+        quotient = float(barzilai_borwein(new.X - now.X, G_new - G, "short" if k % 2 else "long"))
+        a = min(max(quotient, shortest), longest) if quotient > 0 else a
+        weight_new = _MEMORY * weight + 1
+        lead, value = _MEMORY * weight * (lead - change) / weight_new, value + change
+        now, y, G, weight = new, y_new, G_new, weight_new
+        if not math.isfinite(value):
+            break  # no shorter length helped; the driver sees it
+    return Descent(now, y, G, k, a, value + lead)
+
+
+def _searched(
+    merit: Penalised, now: Point, y: Array, G: Array, a: float, value: float, lead: float
+) -> tuple[Point, Array, float]:
+    """The point at the first acceptable length along -G. One product with the data, whatever the number of trials."""
+    problem = merit.problem
+    ahead = problem.at(-1.0 * G)
+    square = float(array_namespace(G).sum(G * G))
+    slack = 16 * backend_of(G).eps(G) * abs(value)
+
+    def trial(a: Scalar) -> tuple[Point, Array, float]:
+        X, S = problem.M.retraction(now.X, a * ahead.X)
+        HX = None if now.HX is None else (now.HX + a * ahead.HX) @ S
+        AX = (now.AX + a * ahead.AX) @ S if problem.A.left else problem.A(X)
+        new = Point(X, HX, AX)
+        y_new = merit.partner(AX)
+        return new, y_new, merit.change(now, y, new, y_new)
+
+    outcome = trial(a)
+    for _ in range(_TRIALS - 1):
+        if outcome[2] <= lead - _DECREASE * a * square + slack:
+            return outcome
+        a = _SHRINK * a
+        outcome = trial(a)
+    for _ in range(_HALVINGS):
+        if outcome[2] <= lead + 0.1 * abs(value + lead) + slack:
+            break
+        a = a / 2
+        outcome = trial(a)
+    return outcome
+
+
+def lipschitz_near(problem: Problem, X: Array) -> float:
+    """L_f, or a guess at it near X for an f that came without one."""
+    L = problem.f.lipschitz
+    return local_lipschitz(problem, X) if L is None else L
+
+
+def matching_penalty(problem: Problem, L: float) -> float:
+    """The penalty whose curvature is that of f, L_f/|A|^2; by the slope of h when f has none. At least 4 W_h."""
+    norm = max(problem.A.norm, 1e-300)
+    return max(L / norm**2 or 10 * _slope(problem.h), 4 * problem.h.weak_convexity) or 1.0

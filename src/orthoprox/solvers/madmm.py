@@ -1,0 +1,158 @@
+"""MADMM: ADMM whose X-step is a few steps of a smooth solver on the manifold.
+
+A. Kovnatsky, K. Glashoff, M. Bronstein, "MADMM: a generic algorithm for non-smooth optimization on manifolds",
+ECCV 2016. The inner solver is Riemannian gradient descent with Barzilai-Borwein lengths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from orthoprox._fields import replace, require
+from orthoprox._types import Array
+from orthoprox.problem import Certificate, Point, Problem
+from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._rgbb import FIRST_LENGTH, Penalised, lipschitz_near, matching_penalty, rgbb
+from orthoprox.terms._base import frobenius
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MADMMState:
+    """Where MADMM is. Z stands for A(X); U is the multiplier divided by the penalty rho."""
+
+    t: int
+    now: Point
+    Z: Array
+    U: Array
+    rho: float
+    L: float
+    """The Lipschitz constant of the gradient of f, given or guessed."""
+    length: float
+    """With which the next inner search begins."""
+    inner: int
+    """Inner steps taken so far."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MADMM(Solver[MADMMState]):
+    """ADMM on the split A(X) = Z, the constraint kept by a Riemannian solver.
+
+    With g present, its linearisation at the last point stands in for it during an X-step: an extension.
+
+    Parameters
+    ----------
+    rho0 : float, optional
+        The first penalty; by default ``L_f / |A|^2``, or ten times the slope of h for an f without curvature.
+    most_inner : int
+        Inner steps in an iteration, at most.
+    balance : int
+        For so many iterations the penalty is doubled when the primal residual is above ten times the dual one, and
+        halved when it is below a tenth of it. Then it stays.
+    inexact : float
+        The inner gradient is taken down to this multiple of the primal residual, or to 1e-8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import named, solve, Iterations
+    >>> from orthoprox.models import sparse_pca
+    >>> D = np.random.default_rng(0).standard_normal((40, 12))
+    >>> result = solve(sparse_pca(D, n_components=2, weight=0.1), named("madmm"), stop=Iterations(20))
+    >>> result.iterations <= result.state.inner <= 200
+    True
+    """
+
+    name: ClassVar[str] = "madmm"
+    summary: ClassVar[str] = "ADMM whose X-step is a few Riemannian gradient steps"
+    complexity: ClassVar[str] = "unknown"
+    scope: ClassVar[Scope] = Scope(unproved=frozenset({"concave", "weakly_convex"}))
+    compilable: ClassVar[bool] = False
+
+    rho0: float | None = None
+    most_inner: int = 10
+    balance: int = 100
+    inexact: float = 0.1
+
+    def __post_init__(self) -> None:
+        require(self.rho0 is None or self.rho0 > 0, f"rho0 must be positive; given {self.rho0}.")
+        require(self.most_inner >= 1, f"most_inner must be at least 1; given {self.most_inner}.")
+        require(self.balance >= 0, f"balance must not be negative; given {self.balance}.")
+        require(self.inexact >= 0, f"inexact must not be negative; given {self.inexact}.")
+
+    def for_problem(self, problem: Problem) -> Self:
+        self.scope.admit(problem, self.name)
+        L = problem.f.lipschitz
+        if self.rho0 is not None or L is None:  # without L_f the penalty is chosen at the first point
+            return self
+        return replace(self, rho0=matching_penalty(problem, L))
+
+    def init(self, problem: Problem, X0: Array) -> MADMMState:
+        L = lipschitz_near(problem, X0)
+        rho = matching_penalty(problem, L) if self.rho0 is None else self.rho0
+        least = 2 * problem.h.weak_convexity
+        require(rho >= least, f"rho0 must be at least 2 W_h = {least:.6g} for this h; given {rho}.")
+        now = problem.at(X0)
+        return MADMMState(t=0, now=now, Z=now.AX, U=0.0 * now.AX, rho=rho, L=L, length=FIRST_LENGTH, inner=0)
+
+    def step(self, problem: Problem, state: MADMMState) -> MADMMState:
+        h, A = problem.h, problem.A
+        Z, U, rho = state.Z, state.U, state.rho
+
+        # X: the augmented Lagrangian with Z held, as exactly as the residual deserves
+        merit = Penalised(problem, problem.g.subgradient(state.now.X), rho, -1.0 * U, held=Z)
+        tolerance = max(1e-8, self.inexact * float(frobenius(state.now.AX - Z)))
+        found = rgbb(
+            merit,
+            state.now,
+            length=state.length,
+            ell=state.L + rho * A.norm**2,
+            tolerance=tolerance,
+            most=self.most_inner,
+            done=state.inner,
+        )
+
+        # Z and U
+        AX = found.point.AX
+        Z_new = h.prox(AX + U, 1 / rho)
+        U_new = U + AX - Z_new
+
+        scale = self._balanced(problem, state.t, rho, AX - Z_new, Z_new - Z)
+        return MADMMState(
+            t=state.t + 1,
+            now=found.point,
+            Z=Z_new,
+            U=U_new / scale,  # the multiplier itself, rho U, stays
+            rho=scale * rho,
+            L=state.L,
+            length=found.length,
+            inner=state.inner + found.steps,
+        )
+
+    def _balanced(self, problem: Problem, t: int, rho: float, gap: Array, move: Array) -> float:
+        """The factor by which the penalty changes: 2, 1/2 or 1."""
+        if t >= self.balance:
+            return 1.0
+        primal, dual = float(frobenius(gap)), rho * float(frobenius(problem.A.adjoint(move)))
+        if primal > 10 * dual:
+            return 2.0
+        return 0.5 if dual > 10 * primal and rho / 2 >= _least_penalty(problem) else 1.0
+
+    def point(self, state: MADMMState) -> Array:
+        return state.now.X
+
+    def certificate(self, problem: Problem, state: MADMMState) -> Certificate:
+        return Certificate(state.now, state.Z, state.rho * state.U)
+
+
+def _least_penalty(problem: Problem) -> float:
+    """Below this the penalty is not halved.
+
+    The prox of a weakly convex h needs twice W_h. An f that bends downwards, such as that of PCA, pulls X away
+    from Z when the penalty is much smaller than its curvature: balancing then never settles.
+    """
+    f, least = problem.f, 2 * problem.h.weak_convexity
+    pull = problem.h.lipschitz_constant(problem.shape)
+    if pull == 0 or f.lipschitz is None or f.upper_curvature == f.lipschitz:
+        return least
+    return max(least, f.lipschitz / (2 * problem.A.norm**2))

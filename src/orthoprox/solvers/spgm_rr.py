@@ -1,0 +1,173 @@
+"""SPGM-RR: Riemannian gradient descent on a smoothed objective, with backtracking.
+
+A. Beck, I. Rosset, "A dynamic smoothing technique for a class of nonsmooth optimization problems on manifolds",
+SIAM J. Optim. 33, 2023.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+from array_api_compat import array_namespace
+
+from orthoprox._fields import replace, require
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
+from orthoprox.manifolds.stiefel import Retraction
+from orthoprox.problem import Certificate, Point, Problem
+from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._points import chosen
+from orthoprox.solvers._smoothing import (
+    check_smoothing,
+    first_smoothing,
+    oadmm_penalty,
+    smoothed_certificate,
+    smoothed_objective,
+    smoothing,
+)
+
+MOST_HALVINGS = 12
+"""A search that fails this often leaves X where it is."""
+MOST_CARRIED = 3
+"""How many halvings of one search the next one begins with, at most."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SPGMRRState:
+    """Where SPGM-RR is, the smoothing it began with and the length it will try."""
+
+    t: int
+    now: Point
+    mu0: Scalar
+    eta: Scalar
+    """The length the next search begins with."""
+    calm: int
+    """How many iterations in a row took the first length, since the length last changed."""
+    trials: int
+    """How many lengths the last search tried."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SPGMRR(Solver[SPGMRRState]):
+    """A Riemannian gradient step on ``f - g + h_mu(A(X))``, its length halved until it fits; mu shrinks.
+
+    The theory is for a convex h and no g. A g is linearised, and evaluated as it is in the search.
+
+    Parameters
+    ----------
+    mu0 : float, optional
+        The first smoothing. By default a tenth of the median magnitude in A(X0), divided by the slope of h; at most
+        1/(2 W_h).
+    p : float
+        The smoothing is ``mu0 k^-p`` in iteration k = 1, 2, ...
+    schedule : {"power", "oadmm"}
+        With "oadmm" the smoothing is ``1/beta`` with OADMM's growing penalty ``beta0 (1 + xi t^p)``, t = 0, 1, ...
+    beta0, xi : float
+        For the schedule "oadmm"; by default as in OADMM.
+    eta0 : float
+        The first length tried.
+    grow_after : int, optional
+        After so many iterations in a row without a halving the length doubles. None is the published rule, under
+        which lengths only shrink.
+    retraction : {"polar", "qr"}
+    refresh : int
+        Products with the data are carried along the search and recomputed every this many iterations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import solve, Iterations
+    >>> from orthoprox.models import sparse_pca
+    >>> from orthoprox.solvers import SPGMRR
+    >>> D = np.random.default_rng(0).standard_normal((40, 12))
+    >>> problem = sparse_pca(D, n_components=2, weight=0.1)
+    >>> solve(problem, SPGMRR(mu0=0.1), stop=Iterations(50)).iterations
+    50
+    """
+
+    name: ClassVar[str] = "spgm-rr"
+    summary: ClassVar[str] = "Riemannian gradient steps on a smoothed objective, with backtracking"
+    complexity: ClassVar[str] = "O(eps^-3)"
+    scope: ClassVar[Scope] = Scope(unproved=frozenset({"concave", "weakly_convex"}))
+
+    mu0: float | None = None
+    p: float = 1 / 3
+    schedule: Literal["power", "oadmm"] = "power"
+    beta0: float | None = None
+    xi: float = 0.5
+    eta0: float = 1.0
+    grow_after: int | None = 5
+    retraction: Retraction = "polar"
+    refresh: int = 50
+
+    def __post_init__(self) -> None:
+        check_smoothing(self)
+        require(self.eta0 > 0, f"eta0 must be positive; given {self.eta0}.")
+        require(
+            self.grow_after is None or self.grow_after >= 1,
+            f"grow_after must be at least 1, or None; given {self.grow_after}.",
+        )
+        require(self.retraction in ("polar", "qr"), f"retraction must be 'polar' or 'qr'; given {self.retraction!r}.")
+        require(self.refresh >= 1, f"refresh must be at least 1; given {self.refresh}.")
+
+    def for_problem(self, problem: Problem) -> Self:
+        if self.schedule == "oadmm" and self.beta0 is None:
+            return replace(self, beta0=oadmm_penalty(problem))
+        return self
+
+    def init(self, problem: Problem, X0: Array) -> SPGMRRState:
+        now = problem.at(X0)
+        mu0 = first_smoothing(self, problem, now.AX)
+        return SPGMRRState(t=0, now=now, mu0=mu0, eta=self.eta0, calm=0, trials=0)
+
+    def step(self, problem: Problem, state: SPGMRRState) -> SPGMRRState:
+        M, A, now = problem.M, problem.A, state.now
+        X = now.X
+        xp, backend = array_namespace(X), backend_of(X)
+        mu = smoothing(self, state.mu0, state.t)
+        G, change_at, slack = smoothed_objective(problem, now, mu)
+        D = -1.0 * M.tangent(X, G)
+        ahead = problem.at(D)  # the one product with the data of this iteration
+
+        def trial(eta: Scalar) -> tuple[Point, Scalar]:
+            X_new, S = M.retraction(X, eta * D, self.retraction)
+            HX = None if now.HX is None else (now.HX + eta * ahead.HX) @ S
+            AX = (now.AX + eta * ahead.AX) @ S if A.left else A(X_new)
+            new = Point(X_new, HX, AX)
+            return new, change_at(new)
+
+        wanted = xp.sum(D * D) / 2
+
+        def refused(run: tuple[Any, ...]) -> Any:
+            eta, _, change, trials = run
+            return ~(change <= slack - wanted * eta) & (trials <= MOST_HALVINGS)
+
+        def halve(run: tuple[Any, ...]) -> tuple[Any, ...]:
+            eta = 0.5 * run[0]
+            return eta, *trial(eta), run[3] + 1
+
+        first = (state.eta, *trial(state.eta), 1)
+        eta, new, change, trials = backend.while_loop(refused, halve, first)
+        new = chosen(change <= slack - wanted * eta, new, now)
+        # What was carried along drifts by rounding: from time to time it is computed afresh.
+        stale = (state.t + 1) % self.refresh == 0
+        new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)
+        eta, calm = self._next_length(state, trials)
+        return SPGMRRState(t=state.t + 1, now=new, mu0=state.mu0, eta=eta, calm=calm, trials=trials)
+
+    def _next_length(self, state: SPGMRRState, trials: Scalar) -> tuple[Scalar, Scalar]:
+        """The length to begin with: some of the halvings stay, and after enough searches without one it doubles."""
+        # A sum of comparisons is the smaller of two numbers, also for one that is known only inside a compiled step.
+        carried = sum(1.0 * (trials > halvings) for halvings in range(1, MOST_CARRIED + 1))
+        calm = (state.calm + 1) * (trials == 1)
+        if self.grow_after is None:
+            return state.eta * 0.5**carried, calm
+        grown = 1.0 * (calm == self.grow_after)
+        return state.eta * 0.5**carried * 2.0**grown, calm % self.grow_after
+
+    def point(self, state: SPGMRRState) -> Array:
+        return state.now.X
+
+    def certificate(self, problem: Problem, state: SPGMRRState) -> Certificate:
+        return smoothed_certificate(self, problem, state)

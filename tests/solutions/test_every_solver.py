@@ -1,0 +1,70 @@
+"""What must hold for every method in SOLVERS, whatever it does inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoprox import SOLVERS, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, named, solve
+from orthoprox.maps import Matrix
+from orthoprox.terms import L1, MCP, ExplainedVariance, GroupL2, LargestK
+
+M = Stiefel(14, 4)
+B = np.random.default_rng(11).standard_normal((30, 14))
+C = np.random.default_rng(12).standard_normal((9, 14))
+PROBLEMS = {
+    "l1": Problem.of(ExplainedVariance(B, 0.1) + 0.3 * L1(), over=M),
+    "l1 minus largest-k": Problem.of(ExplainedVariance(B, 0.1) - 0.3 * LargestK(10) + 0.3 * L1(), over=M),
+    "rows of a matrix": Problem.of(ExplainedVariance(B, 0.1) + 0.2 * GroupL2() @ Matrix(C), over=M),
+    "mcp": Problem.of(ExplainedVariance(B, 0.1) + 0.3 * MCP(0.5, 4.0), over=M),
+}
+
+
+def admits(name, problem):
+    try:
+        solver = named(name)
+        solver.scope.admit(problem, name)
+        solver.for_problem(problem)
+    except UnsupportedProblem:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_run_ends_at_a_feasible_point_with_its_own_objective(name, kind):
+    problem = PROBLEMS[kind]
+    if not admits(name, problem):
+        with pytest.raises(UnsupportedProblem, match=f"^{name} "):
+            solve(problem, name, stop=Iterations(3))
+        return
+    start = problem.M.random(5)
+    result = solve(problem, name, start, stop=Iterations(40), record=Recorder(every=10))
+    assert np.linalg.norm(result.X.T @ result.X - np.eye(4)) <= 1e-12 * np.sqrt(4)
+    assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)
+    assert result.objective < float(problem.objective(start))
+    assert np.isfinite(result.criticality)
+    assert result.y.shape == result.z.shape == problem.shape
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_an_extension_without_theory_says_so(name):
+    problem = PROBLEMS["l1 minus largest-k"]
+    result = solve(problem, name, stop=Iterations(2))
+    said = any("dc_linearised" in note for note in result.notes)
+    assert said == (name not in ("oadmm-ep", "oadmm-rr"))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_same_call_gives_the_same_run(name):
+    first, second = (solve(PROBLEMS["l1"], name, seed=1, stop=Iterations(15)) for _ in "ab")
+    assert (first.X == second.X).all()
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_method_introduces_itself(name):
+    kind = SOLVERS[name]
+    assert kind.name == name
+    assert 10 < len(kind.summary) < 80
+    assert kind.complexity in ("unknown", "O(eps^-2)", "O(eps^-3)", "O(eps^-4)")
+    assert "h" in str(kind.scope)

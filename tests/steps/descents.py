@@ -1,0 +1,74 @@
+"""The inner descent of MADMM and ManIAL from its definition, and known answers for methods with inner loops."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoprox import named
+from orthoprox.models import compressed_modes
+from steps.cases import numerical_gradient
+
+
+def psi(problem, X, xi, nu, c, held):
+    """From the definition alone."""
+    W = problem.A(X) - c
+    y = problem.h.prox(W, 1 / nu) if held is None else held
+    outer = problem.h.value(y) if held is None else 0.0
+    return problem.f.value(X) - np.sum(xi * X) + outer + nu / 2 * np.sum((W - y) ** 2)
+
+
+def descent(problem, value, X, *, a, ell, most, tolerance=0.0):
+    """Riemannian gradient with Barzilai-Borwein lengths and the nonmonotone search of Zhang and Hager, in plain values.
+
+    Returns the point, the next length, the numbers of trials, and the running mean.
+    """
+    tangent, retract = problem.M.tangent, problem.M.retract
+
+    def gradient(X):
+        return tangent(X, numerical_gradient(value, X))
+
+    g, C, Q = gradient(X), value(X), 1.0
+    a = np.clip(a, 1e-3 / ell, 1e3 / ell)
+    all_trials = []
+    while len(all_trials) < most and np.linalg.norm(g) > tolerance:
+        trials, X_new = 1, retract(X, -a * g)
+        while value(X_new) > C - 1e-6 * a * np.sum(g * g) and trials < 3:
+            a, trials = a * 0.2, trials + 1
+            X_new = retract(X, -a * g)
+        while value(X_new) > C + 0.1 * abs(C) and trials < 23:
+            a, trials = a / 2, trials + 1
+            X_new = retract(X, -a * g)
+        all_trials.append(trials)
+        g_new = gradient(X_new)
+        s, y = X_new - X, g_new - g
+        inner, odd = abs(np.sum(s * y)), len(all_trials) % 2
+        a = np.clip(inner / np.sum(y * y) if odd else np.sum(s * s) / inner, 1e-3 / ell, 1e3 / ell)
+        Q_new = 0.85 * Q + 1
+        C = (0.85 * Q * C + value(X_new)) / Q_new
+        X, g, Q = X_new, g_new, Q_new
+    return X, a, all_trials, C
+
+
+MODES = {0.05: 2.936859, 0.1: 4.814427}
+"""Compressed modes on 128 points, ten of them: the weight and the best published value."""
+
+
+def best_of_three_starts(solver, weight, steps):
+    """The lowest value from three random points, each improved by 500 subgradient steps first."""
+    problem = compressed_modes(128, n_components=10, weight=weight)
+    solver = solver.for_problem(problem)
+    return min(
+        float(problem.objective(solver.point(walked(problem, solver, warm(problem, seed), steps)))) for seed in range(3)
+    )
+
+
+def warm(problem, seed):
+    method = named("subgradient")
+    return method.point(walked(problem, method, problem.M.random(seed), 500))
+
+
+def walked(problem, solver, X0, steps):
+    state = solver.init(problem, X0)
+    for _ in range(steps):
+        state = solver.step(problem, state)
+    return state

@@ -1,0 +1,206 @@
+"""One step of MADMM from a random state, against its definition."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+
+from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, named, solve
+from orthoprox.models import sparse_pca
+from orthoprox.solvers import MADMMState
+from orthoprox.solvers._rgbb import Penalised, rgbb
+from orthoprox.terms import L1, ExplainedVariance, Zero
+from steps.cases import PROBLEMS, B, M, random_triple
+from steps.descents import MODES, best_of_three_starts, descent, psi, walked
+
+RHO, L = 9.0, 17.0
+NAMES = list(PROBLEMS)
+
+
+def random_state(problem, seed, t=7, rho=RHO, gap=1.0, length=0.02, inner=40):
+    _, X, _, y, z = random_triple(problem, seed)
+    now = problem.at(X)
+    Z = now.AX + gap * (y - now.AX)
+    return MADMMState(t=t, now=now, Z=Z, U=0.3 * z, rho=rho, L=L, length=length, inner=inner)
+
+
+@pytest.fixture(params=itertools.product(NAMES, range(2)), ids=lambda p: f"{p[0]}-{p[1]}")
+def case(request):
+    name, seed = request.param
+    problem = PROBLEMS[name]
+    solver = named("madmm", most_inner=6, inexact=(0.3, 3.0)[seed])
+    old = random_state(problem, seed, length=(0.02, 1e9)[seed])  # the second is clipped
+    return problem, solver, old, solver.step(problem, old)
+
+
+def test_a_step_is_as_defined(case):
+    problem, solver, old, new = case
+    xi = problem.g.subgradient(old.now.X)
+    # X: f(X) - <xi, X> + rho/2 |A(X) - Z + U|^2
+    value = functools.partial(psi, problem, xi=xi, nu=RHO, c=-old.U, held=old.Z)
+    tolerance = max(1e-8, solver.inexact * np.linalg.norm(problem.A(old.now.X) - old.Z))
+    ell = L + RHO * problem.A.norm**2
+    X, length, trials, _ = descent(problem, value, old.now.X, a=old.length, ell=ell, most=6, tolerance=tolerance)
+    assert np.allclose(new.now.X, X, atol=1e-6)
+    assert (new.t, new.inner, new.L) == (8, 40 + len(trials), L)
+    assert new.length == pytest.approx(length, rel=1e-3)
+    # Z, U and the balance of the residuals
+    AX = problem.A(new.now.X)
+    Z = problem.h.prox(AX + old.U, 1 / RHO)
+    U = old.U + AX - Z
+    primal, dual = np.linalg.norm(AX - Z), RHO * np.linalg.norm(problem.A.adjoint(Z - old.Z))
+    scale = 2 if primal >= 10 * dual else 0.5 if dual > 10 * primal else 1
+    assert np.allclose(new.Z, Z, atol=1e-12)
+    assert np.allclose(new.U, U / scale, atol=1e-12)
+    assert new.rho == scale * RHO
+
+
+def test_products_are_computed_afresh_at_every_fiftieth_inner_step():
+    problem = PROBLEMS["plain l1, centred"]
+    new = named("madmm", most_inner=1).step(problem, random_state(problem, 0, inner=49))
+    assert np.array_equal(new.now.HX, problem.at(new.now.X).HX)
+    new = named("madmm", most_inner=1).step(problem, random_state(problem, 0, inner=50))
+    assert not np.array_equal(new.now.HX, problem.at(new.now.X).HX)
+
+
+def test_some_inner_loops_end_at_their_tolerance_and_some_at_their_limit():
+    steps = set()
+    for name, inexact in itertools.product(NAMES, (0.3, 3.0)):
+        solver = named("madmm", most_inner=6, inexact=inexact)
+        steps.add(solver.step(PROBLEMS[name], random_state(PROBLEMS[name], 0)).inner - 40)
+    assert 6 in steps
+    assert len(steps) > 1
+
+
+def test_the_certificate_is_a_subgradient_whatever_becomes_of_the_penalty(case):
+    problem, solver, old, new = case
+    certificate = solver.certificate(problem, new)
+    assert certificate.point is new.now
+    assert certificate.y is new.Z
+    multiplier = RHO * (old.U + problem.A(new.now.X) - new.Z)
+    assert np.allclose(certificate.z, multiplier, atol=1e-12)
+    assert problem.h.subgradient_distance(new.Z, certificate.z) < 1e-9
+    assert solver.point(new) is new.now.X
+
+
+@pytest.mark.parametrize(("gap", "factor"), [(1e-3, 2.0), (1.0, 1.0), (300.0, 0.5)])
+def test_residuals_are_balanced_until_the_penalty_is_frozen(gap, factor):
+    problem = PROBLEMS["plain l1, centred"]
+    solver = named("madmm", balance=8)
+    rng, X, _, _, _ = random_triple(problem, 0)
+    E = rng.standard_normal(X.shape)
+    E = E / np.linalg.norm(E)
+    assert solver._balanced(problem, 7, RHO, E, gap * E / RHO) == factor
+    assert solver._balanced(problem, 8, RHO, E, gap * E / RHO) == 1.0
+    assert solver._balanced(problem, 7, RHO, 0 * E, 0 * E) == 1.0
+
+
+def test_the_penalty_of_a_weakly_convex_h_stays_above_twice_its_constant():
+    problem = PROBLEMS["mcp of differences"]
+    E = np.ones(problem.shape)
+    least = 2 * problem.h.weak_convexity
+    assert named("madmm")._balanced(problem, 0, 2 * least, 0 * E, E) == 0.5
+    assert named("madmm")._balanced(problem, 0, 1.99 * least, 0 * E, E) == 1.0
+    with pytest.raises(ValueError, match=r"rho0 must be at least 2 W_h"):
+        named("madmm", rho0=0.9 * least).init(problem, M.random(0))
+
+
+def test_the_start():
+    problem = PROBLEMS["groups of a matrix"]
+    solver = named("madmm").for_problem(problem)
+    assert solver.rho0 == pytest.approx(problem.f.lipschitz / problem.A.norm**2)
+    state = solver.init(problem, M.random(0))
+    assert np.array_equal(state.Z, problem.A(M.random(0)))
+    assert (state.t, state.inner, state.length, state.rho, state.L) == (0, 0, 1e-3, solver.rho0, problem.f.lipschitz)
+    assert not state.U.any()
+    assert named("madmm", rho0=2.0).for_problem(problem).rho0 == 2.0
+    unknown = PROBLEMS["own function, unknown constant"]
+    solver = named("madmm").for_problem(unknown)
+    assert solver.rho0 is None
+    state = solver.init(unknown, M.random(0))
+    assert state.rho == state.L > 0
+
+
+def test_defaults():
+    solver = named("madmm")
+    assert (solver.most_inner, solver.balance, solver.inexact, solver.compilable) == (10, 100, 0.1, False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"rho0": 0.0}, "rho0 must be positive"),
+        ({"most_inner": 0}, "most_inner must be at least 1"),
+        ({"balance": -1}, "balance must not be negative"),
+        ({"inexact": -0.1}, "inexact must not be negative"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        named("madmm", **settings)
+
+
+def test_extensions_are_told():
+    problem = PROBLEMS["scad minus largest-k"]
+    notes = solve(problem, "madmm", stop=Iterations(2)).notes
+    assert sum("madmm has no theory" in note for note in notes) == 2
+
+
+def test_without_h_every_step_is_a_descent_on_f_tied_to_the_last_point():
+    problem = Problem.of(ExplainedVariance(B, 0.1), over=M)
+    solver = named("madmm", balance=0).for_problem(problem)
+    state = walked(problem, solver, M.random(0), 3)
+    assert np.array_equal(state.Z, state.now.AX)
+    assert not state.U.any()
+    X = state.now.X
+    tied = Penalised(problem, 0.0 * X, state.rho, 0.0 * X, held=X)
+    ell = state.L + state.rho
+    found = rgbb(tied, state.now, length=state.length, ell=ell, tolerance=1e-8, most=10, done=state.inner)
+    assert np.array_equal(solver.step(problem, state).now.X, found.point.X)
+
+
+def test_without_h_and_penalty_it_is_plain_descent_on_f():
+    # The tie to the last point goes with rho
+    problem = Problem.of(ExplainedVariance(B, 0.1), over=M)
+    X = M.random(0)
+    solver = named("madmm", rho0=1e-30, balance=0, most_inner=12)
+    plain = Penalised(problem, 0.0 * X, 1.0, 0.0 * X)
+    assert isinstance(problem.h, Zero)
+    found = rgbb(plain, problem.at(X), length=1e-3, ell=problem.f.lipschitz, tolerance=1e-8, most=12)
+    assert np.allclose(walked(problem, solver, X, 1).now.X, found.point.X, atol=1e-12)
+
+
+def test_principal_components():
+    problem = sparse_pca(B, n_components=3, weight=0.0)
+    result = solve(problem, "madmm", stop=Iterations(60))
+    values = np.linalg.svd(B, compute_uv=False)
+    assert result.objective == pytest.approx(np.sum(values[3:] ** 2) / (2 * B.shape[0]), rel=1e-10)
+
+
+def test_it_converges_with_every_part_present():
+    problem = sparse_pca(B, n_components=3, weight=0.1, k=10)
+    result = solve(problem, "madmm", stop=Iterations(300))
+    assert result.criticality < 1e-5
+    assert result.infeasibility < 1e-12
+    assert Problem.of(ExplainedVariance(B) + 0.1 * L1(), over=M).objective(result.X) < 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", MODES)
+def test_compressed_modes(weight):
+    assert best_of_three_starts(named("madmm"), weight, 300) < MODES[weight] * (1 + 3e-4)
+
+
+def test_balancing_settles_although_f_bends_downwards():
+    # Halved without a floor, the penalty of this problem falls to a quarter of L_f and the run oscillates at Crit 6.
+    B = np.random.default_rng(0).standard_normal((50, 200))
+    B = B - B.mean(axis=0)
+    B = B / np.linalg.norm(B, axis=0)
+    problem = Problem.of(ExplainedVariance(B, weight=2.0) + 0.4 * L1(), over=Stiefel(200, 10))
+    result = solve(problem, "madmm", seed=0, stop=Iterations(800) | Critical(1e-5), record=Recorder(every=100))
+    assert result.converged
+    assert result.state.rho == pytest.approx(problem.f.lipschitz / 2)
+    assert result.objective < -33.0

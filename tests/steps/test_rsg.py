@@ -1,0 +1,183 @@
+"""One step of the Riemannian subgradient method, its lengths, and how near it is to the projected one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoprox import Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, named, solve
+from orthoprox.models import compressed_modes
+from orthoprox.solvers import SubgradientState
+from orthoprox.solvers.rsg import RSG, RSGState
+from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, Quadratic
+from steps.cases import PROBLEMS, N, R, random_triple
+
+T, ETA0 = 6, 0.3
+RULES = {
+    "sqrt": ({"rule": "sqrt"}, ETA0 / np.sqrt(7)),
+    "constant": ({"rule": "constant", "eta0": 1.0}, ETA0),
+    "for a budget": ({"rule": "constant", "budget": 24}, ETA0 / 5),
+    "geometric": ({"rule": "geometric", "ratio": 0.9}, ETA0 * 0.9**6),
+}
+
+
+def subgradient(problem, X):
+    return problem.f.gradient(X) - problem.g.subgradient(X) + problem.A.adjoint(problem.h.subgradient(problem.A(X)))
+
+
+def tangent(X, V):
+    return V - X @ (X.T @ V + V.T @ X) / 2
+
+
+def factor(Y, by):
+    if by == "polar":
+        U, _, Vt = np.linalg.svd(Y, full_matrices=False)
+        return U @ Vt
+    Q, upper = np.linalg.qr(Y)
+    return Q * np.sign(np.diag(upper))
+
+
+@pytest.mark.parametrize("by", ["polar", "qr"])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_step_retracts_along_the_tangent_part_and_keeps_the_best(name, rule, by):
+    problem, (settings, eta) = PROBLEMS[name], RULES[rule]
+    solver = RSG(**settings, retraction=by)
+    for seed in range(2):
+        _, X, X_best, _, _ = random_triple(problem, seed)
+        lowest = float(problem.objective(X_best))
+        best = problem.at(X_best)
+        old = RSGState(t=T, now=problem.at(X), best=best, lowest=lowest, eta0=ETA0, moved=9.0)
+        new = solver.step(problem, old)
+        D = tangent(X, subgradient(problem, X))
+        expected = factor(X - eta * D, by)
+        assert np.allclose(new.now.X, expected, atol=1e-11)
+        assert (new.t, new.eta0) == (T + 1, ETA0)
+        assert new.moved == pytest.approx(eta * np.linalg.norm(D))
+        value = float(problem.objective(expected))
+        assert np.allclose(solver.point(new), expected if value < lowest else X_best, atol=1e-11)
+        assert new.lowest == pytest.approx(min(value, lowest))
+        for point in (new.now, new.best):
+            fresh = problem.at(point.X)
+            assert np.allclose(point.AX, fresh.AX, atol=1e-12)
+            assert fresh.HX is None or np.allclose(point.HX, fresh.HX, atol=1e-12)
+        certificate = solver.certificate(problem, new)
+        assert certificate.point is new.best
+        assert np.allclose(certificate.y, problem.A(certificate.point.X))
+        assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-12
+
+
+def test_the_best_point_was_now_and_then_the_old_one():
+    seen = set()
+    for problem in PROBLEMS.values():
+        for seed in range(2):
+            _, X, X_best, _, _ = random_triple(problem, seed)
+            lowest = float(problem.objective(X_best))
+            old = RSGState(t=T, now=problem.at(X), best=problem.at(X_best), lowest=lowest, eta0=ETA0, moved=9.0)
+            seen.add(bool(RSG().step(problem, old).lowest < lowest))
+    assert seen == {True, False}
+
+
+def test_the_first_move_is_a_tenth_of_X():
+    problem = PROBLEMS["groups of a matrix"]
+    X = problem.M.random(0)
+    solver = RSG()
+    state = solver.init(problem, X)
+    D = tangent(X, subgradient(problem, X))
+    assert state.eta0 * np.linalg.norm(D) == pytest.approx(0.1 * np.sqrt(R))
+    assert solver.step(problem, state).moved == pytest.approx(0.1 * np.sqrt(R))
+    assert RSG(rule="geometric").step(problem, state).moved == pytest.approx(0.1 * np.sqrt(R))
+    assert (state.t, state.now is state.best, state.moved) == (0, True, 0.0)
+    assert state.lowest == problem.objective(X)
+    assert RSG(eta0=2.0).init(problem, X).eta0 == 2.0
+    assert RSG().init(Problem(M=Stiefel(N, R)), X).eta0 == 1.0  # nothing to move along
+
+
+@pytest.mark.parametrize("by", ["polar", "qr"])
+@pytest.mark.parametrize("name", ["l1 minus largest-k", "groups of a matrix", "stacked"])
+def test_to_first_order_it_is_the_projected_subgradient_method(name, by):
+    # Near X the projection and every retraction move by -eta P(V), up to terms of second order in eta.
+    problem = PROBLEMS[name]
+    _, X, _, _, _ = random_triple(problem, 1)
+    now, value = problem.at(X), problem.objective(X)
+    gaps, moves = [], []
+    for eta in (1e-3, 1e-4):
+        old = SubgradientState(t=0, now=now, best=now, lowest=value, eta0=eta)
+        projected = named("subgradient").step(problem, old).now.X
+        state = RSGState(t=0, now=now, best=now, lowest=value, eta0=eta, moved=0.0)
+        gaps.append(np.linalg.norm(RSG(retraction=by).step(problem, state).now.X - projected))
+        moves.append(np.linalg.norm(projected - X))
+    assert gaps[0] / gaps[1] == pytest.approx(100, rel=0.1)  # of second order
+    assert moves[0] / moves[1] == pytest.approx(10, rel=0.1)
+    assert gaps[1] < 1e-2 * moves[1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"eta0": 0.0}, "eta0 must be positive"),
+        ({"rule": "linear"}, "rule must be one of"),
+        ({"rule": "constant", "budget": 0}, "budget must be at least 1"),
+        ({"budget": 10}, "budget belongs to the constant rule"),
+        ({"rule": "constant"}, "A constant length needs eta0, or the budget"),
+        ({"ratio": 1.0}, r"ratio must lie in \(0, 1\)"),
+        ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        RSG(**settings)
+
+
+def test_the_scope_is_said():
+    class Jump(L1):
+        def lipschitz_constant(self, shape):
+            return np.inf
+
+    with pytest.raises(UnsupportedProblem, match="rsg needs a Lipschitz h; given Jump"):
+        solve(Problem(M=Stiefel(N, R), h=Jump()), RSG())
+    told = Problem.of(Quadratic(np.eye(N)) - LargestK(3) + MCP(), over=Stiefel(N, R))
+    notes = solve(told, RSG(), stop=Iterations(2)).notes
+    assert any("dc_linearised" in note for note in notes)
+    assert not any("only weakly convex" in note for note in notes)  # its theory is for these
+    assert (RSG.name, RSG.complexity, RSG.compilable) == ("rsg", "O(eps^-4)", True)
+
+
+def test_one_product_with_the_data_per_iteration(monkeypatch):
+    problem = PROBLEMS["plain l1, centred"]
+    state = RSG().init(problem, problem.M.random(0))
+    calls = []
+    gram = type(problem.f.gram)
+    original = gram.__call__
+    monkeypatch.setattr(gram, "__call__", lambda self, X: calls.append(1) or original(self, X))
+    for _ in range(10):
+        state = RSG().step(problem, state)
+    assert len(calls) == 10
+
+
+def test_principal_components(rng):
+    D = rng.standard_normal((60, 15)) * 0.7 ** np.arange(15)
+    problem = Problem.of(ExplainedVariance(D, 1 / 60), over=Stiefel(15, 3))
+    solver = RSG(rule="constant", eta0=1.0)
+    result = solve(problem, solver, stop=Iterations(2000), record=Recorder(every=500))
+    assert -2 * result.objective == pytest.approx(np.linalg.eigvalsh(D.T @ D / 60)[-3:].sum(), rel=1e-8)
+
+
+def test_a_sharp_minimum_is_reached_geometrically():
+    # |x|_1 on the sphere has its minima, of value 1, at coordinate vectors, and grows linearly away from them.
+    problem = Problem(M=Stiefel(8, 1), h=L1())
+    start = np.eye(8)[:, :1] + 0.2 * np.random.default_rng(0).standard_normal((8, 1))
+    result = solve(problem, RSG(rule="geometric", ratio=0.9), start, stop=Iterations(250), record=Recorder(every=250))
+    assert result.objective == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("weight", "published"), [(0.05, 2.936859), (0.10, 4.814427)])
+def test_compressed_modes_to_a_few_per_cent(weight, published):
+    problem = compressed_modes(128, n_components=10, weight=weight)
+    values = []
+    for seed in range(3):
+        start = solve(problem, "subgradient", seed=seed, stop=Iterations(500), record=Recorder(every=500))
+        result = solve(problem, RSG(), start.X, stop=Iterations(10_000), record=Recorder(every=10_000))
+        values.append(result.objective)
+    assert min(values) == pytest.approx(published, rel=0.06)

@@ -1,0 +1,363 @@
+"""One step of SOCM from a random state, against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoprox import Iterations, Problem, Stiefel, named, solve
+from orthoprox.maps import Difference, Entries, Gram, Identity, Matrix
+from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.problem import criticality
+from orthoprox.solvers import SOCMState, UnsupportedProblem
+from orthoprox.solvers import _hessian as formed
+from orthoprox.terms import L1, ComposedQuadratic, ExplainedVariance, LeastSquares, Linear, Quadratic, QuadraticTerm
+from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, numerical_gradient, random_triple
+from steps.descents import MODES, best_of_three_starts, walked
+
+BETA, LAM = 40.0, 15.0
+FACTORED = [
+    "l1 minus largest-k",
+    "plain l1, centred",
+    "groups of a matrix",
+    "mcp of differences",
+    "scad minus largest-k",
+]
+PLAIN = [name for name in PROBLEMS if isinstance(PROBLEMS[name].A, Identity)]
+
+
+def random_state(problem, solver, seed, **other):
+    rng, P, X, y, z = random_triple(problem, seed)
+    start = solver.init(problem, P)
+    X = X + 0.3 * rng.standard_normal(X.shape)
+    B = 0.2 * rng.standard_normal(X.shape)
+    return SOCMState(**{**vars(start), "t": 7, "X": X, "B": B, "y": y, "z": z, "inner": 50, **other})
+
+
+def model(problem, old, two=False):
+    """What the X-step minimises, h apart."""
+    xi = problem.g.subgradient(old.P)
+
+    def value(X):
+        smooth = problem.f.value(X) - np.sum(xi * X) + BETA / 2 * np.sum((X - old.P + old.B) ** 2)
+        return smooth if two else smooth + LAM / 2 * np.sum((problem.A(X) - old.y + old.z / LAM) ** 2)
+
+    return value
+
+
+def check_the_rest(problem, old, new):
+    """P, B and the book-keeping, the same in every form."""
+    U, _, Vt = np.linalg.svd(new.X + old.B, full_matrices=False)
+    assert np.allclose(new.P, U @ Vt, atol=1e-12)
+    assert np.allclose(new.B, old.B + new.X - new.P, atol=1e-12)
+    assert (new.t, new.beta, new.lam) == (8, BETA, LAM)
+
+
+def check_y_and_z(problem, old, new):
+    AX = problem.A(new.X)
+    y = problem.h.prox(AX + old.z / LAM, 1 / LAM)
+    assert np.allclose(new.y, y, atol=1e-12)
+    assert np.allclose(new.z, old.z + LAM * (AX - y), atol=1e-11)
+    assert problem.h.subgradient_distance(new.y, new.z) < 1e-9
+
+
+@pytest.mark.parametrize("name", FACTORED)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_factored_step_minimises_its_model(name, seed):
+    problem = PROBLEMS[name]
+    solver = named("socm", beta=BETA, lam=LAM)
+    old = random_state(problem, solver, seed)
+    new = solver.step(problem, old)
+    assert np.allclose(numerical_gradient(model(problem, old), new.X), 0, atol=1e-4)
+    check_y_and_z(problem, old, new)
+    check_the_rest(problem, old, new)
+    assert new.inverse is old.inverse
+    assert (new.inner, new.L) == (50, problem.f.lipschitz)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "own function, unknown constant"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_linearised_step_is_a_gradient_step(name, steps):
+    problem = PROBLEMS[name]
+    solver = named("socm", beta=BETA, lam=LAM, solve="linearised", most_inner=steps)
+    old = random_state(problem, solver, 2)
+    new = solver.step(problem, old)
+    X, s = old.X, 1 / (problem.f.lipschitz + BETA + LAM * problem.A.norm**2)
+    for _ in range(steps):
+        X = X - s * numerical_gradient(model(problem, old), X)
+    assert np.allclose(new.X, X, atol=1e-6)
+    check_y_and_z(problem, old, new)
+    check_the_rest(problem, old, new)
+    assert (new.inner, new.L, new.inverse) == (50 + steps, problem.f.lipschitz, None)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if name != "own function, unknown constant"])
+@pytest.mark.parametrize("most", [4, 400])
+def test_a_two_block_step_is_a_proximal_gradient_loop(name, most):
+    problem = PROBLEMS[name]
+    solver = named("socm", beta=BETA, lam=LAM, form="two-block", most_inner=most)
+    old = random_state(problem, solver, 2)
+    new = solver.step(problem, old)
+    X, s, steps, moved = old.X, 1 / (problem.f.lipschitz + BETA), 0, np.inf
+    gradient = lambda X: numerical_gradient(model(problem, old, two=True), X)
+    while steps < min(most, 40) and moved >= 1e-5:
+        V = X - s * gradient(X)
+        X, before = problem.h.prox(V, s), X
+        steps, moved = steps + 1, np.linalg.norm(X - before) / s
+    assert np.allclose(new.X, X, atol=1e-5)
+    assert new.y is new.X
+    check_the_rest(problem, old, new)
+    assert problem.h.subgradient_distance(new.y, new.z) < 1e-6
+    if most == 4:
+        assert new.inner == 54
+        assert np.allclose(new.z, (V - X) / s, atol=1e-4)
+    else:  # to the end: the subgradient makes the gradient of the model vanish
+        assert 54 < new.inner < 450
+        assert np.allclose(gradient(new.X) + new.z, 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["three-block", "two-block"])
+def test_a_constant_that_did_not_come_is_doubled_until_it_fits(form):
+    problem = PROBLEMS["own function, unknown constant"]
+    solver = named("socm", beta=BETA, lam=LAM, form=form, most_inner=1)
+    old = random_state(problem, solver, 2, L=1e-3, X=3 * M.random(3))
+    new = solver.step(problem, old)
+    assert new.L > 1e-3
+    assert np.log2(new.L / 1e-3) == pytest.approx(round(np.log2(new.L / 1e-3)))
+    two = form == "two-block"
+
+    def step(L):
+        s = 1 / (L + BETA + (0 if two else LAM))
+        V = old.X - s * numerical_gradient(model(problem, old, two), old.X)
+        return problem.h.prox(V, s) if two else V
+
+    def fits(L):
+        D = step(L) - old.X
+        f, G = problem.f.value, problem.f.gradient(old.X)
+        return f(old.X + D) <= f(old.X) + np.sum(G * D) + L / 2 * np.sum(D * D)
+
+    assert fits(new.L)
+    assert not fits(new.L / 2)
+    assert np.allclose(new.X, step(new.L), atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["three-block", "two-block"])
+def test_the_certificate_is_at_the_feasible_point(form):
+    problem = PROBLEMS["l1 minus largest-k"]
+    solver = named("socm", beta=BETA, lam=LAM, form=form)
+    state = solver.step(problem, random_state(problem, solver, 0))
+    certificate = solver.certificate(problem, state)
+    assert solver.point(state) is state.P
+    assert certificate.point.X is state.P
+    assert np.allclose(certificate.point.HX, problem.f.product(state.P))
+    assert (certificate.y is state.y, certificate.z is state.z) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"form": "two-block"}, {"solve": "linearised"}], ids=["factored", "two-block", "linearised"]
+)
+def test_a_fixed_point_is_critical(settings):
+    problem = sparse_pca(B, n_components=3, weight=0.1, k=10)
+    result = solve(problem, named("socm", **settings), stop=Iterations(3000))
+    state, again = result.state, result.solver.step(problem, result.state)
+    moved = max(np.max(np.abs(getattr(again, name) - getattr(state, name))) for name in ("X", "P", "B", "y", "z"))
+    assert moved < 1e-8
+    assert np.allclose(state.X, state.P, atol=1e-7)
+    assert result.criticality < 1e-5
+    assert result.infeasibility < 1e-12
+    G = problem.f.gradient(state.P) - problem.g.subgradient(state.P) + problem.A.adjoint(state.z)
+    assert np.allclose(G, -state.beta * state.B, atol=1e-5)  # the multiplier of X = P is normal to the manifold
+    assert np.allclose(M.tangent(state.P, state.B), 0, atol=1e-6)
+
+
+def test_a_critical_point_is_a_fixed_point():
+    problem = sparse_pca(B, n_components=3, weight=0.1)
+    found = solve(problem, named("manial-1"), stop=Iterations(60))
+    assert found.criticality < 1e-6
+    solver = named("socm").for_problem(problem)
+    G = problem.f.gradient(found.X) + found.z
+    start = solver.init(problem, found.X)
+    at = SOCMState(**{**vars(start), "y": found.y, "z": found.z, "B": -G / start.beta})
+    new = solver.step(problem, at)
+    for name in ("X", "P", "B", "y", "z"):
+        assert np.allclose(getattr(new, name), getattr(at, name), atol=1e-5)
+    assert criticality(problem, solver.certificate(problem, new)).total < 1e-4
+
+
+def test_the_three_block_form_with_many_gradient_steps_is_the_factored_one():
+    problem = PROBLEMS["groups of a matrix"]
+    exact, steps = (named("socm", beta=BETA, lam=LAM, **s) for s in ({}, {"solve": "linearised", "most_inner": 5000}))
+    a, b = (walked(problem, solver, M.random(0), 10) for solver in (exact, steps))
+    assert np.allclose(a.P, b.P, atol=1e-8)
+    assert a.inner == 0 < b.inner
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        Quadratic(S),
+        Quadratic(S, 0.3) + Linear(T),
+        LeastSquares(B, np.ones((14, R))),
+        ExplainedVariance(Gram(Matrix(B))),
+        ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()),
+    ],
+)
+def test_the_matrix_of_a_quadratic_term(f):
+    problem = Problem.of(f + L1() @ Matrix(C), over=M)
+    assert formed.formable(problem)
+    H, K = formed.hessian(problem, T), formed.gram_of_map(problem, T)
+    X, D = M.random(1), M.random(2)
+    assert np.allclose(H @ D, problem.f.gradient(X + D) - problem.f.gradient(X), atol=1e-10)
+    assert np.allclose(K @ D, problem.A.adjoint(problem.A(D)), atol=1e-12)
+
+
+def test_what_has_no_matrix():
+    assert formed.formable(Problem.of(L1(), over=M))
+    assert not formed.hessian(Problem.of(L1(), over=M), T).any()
+    for expression in (
+        LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + L1() @ Entries(MASK),
+    ):
+        assert not formed.formable(Problem.of(expression, over=M))
+    assert not formed.formable(PROBLEMS["own function"])
+
+    class Own(QuadraticTerm):  # may do anything to the columns
+        weight, lipschitz = 1.0, 1.0
+
+        def product(self, X):
+            return X
+
+        def value_at(self, X, HX):
+            return np.sum(X * HX) / 2
+
+        def gradient_at(self, X, HX):
+            return HX
+
+    assert not formed.formable(Problem(M=M, f=Own(), h=L1()))
+
+
+def test_the_way_of_solving_is_chosen(monkeypatch):
+    problem = PROBLEMS["plain l1, centred"]
+    X = M.random(0)
+    assert named("socm").init(problem, X).inverse is not None
+    assert named("socm", solve="linearised").init(problem, X).inverse is None
+    assert named("socm", form="two-block").init(problem, X).inverse is None
+    monkeypatch.setattr("orthoprox.solvers.socm.LARGEST", N - 1)
+    assert named("socm").init(problem, X).inverse is None
+    assert named("socm", solve="factored").init(problem, X).inverse is not None
+
+
+def test_the_start():
+    problem = PROBLEMS["plain l1, centred"]
+    L = problem.f.lipschitz
+    solver = named("socm").for_problem(problem)
+    assert (solver.beta, solver.lam) == (L, L)
+    assert named("socm", form="two-block").for_problem(problem).beta == 2 * L
+    groups = PROBLEMS["groups of a matrix"]
+    other = named("socm").for_problem(groups)
+    assert other.beta == pytest.approx(2 * groups.f.lipschitz)
+    assert other.lam == pytest.approx(groups.f.lipschitz / groups.A.norm**2)
+    assert named("socm", beta=3.0, lam=4.0).for_problem(problem) == named("socm", beta=3.0, lam=4.0)
+    X = M.random(0)
+    state = solver.init(problem, X)
+    assert all(np.array_equal(a, X) for a in (state.X, state.P, state.y))
+    assert not state.B.any()
+    assert not state.z.any()
+    assert (state.t, state.inner, state.beta, state.lam, state.L) == (0, 0, L, L, L)
+    unknown = PROBLEMS["own function, unknown constant"]
+    assert named("socm").for_problem(unknown).beta is None
+    state = named("socm").init(unknown, X)
+    assert state.beta == state.lam == state.L > 0
+
+
+def test_defaults():
+    assert (named("socm").form, named("socm").solve, named("socm").most_inner) == ("three-block", "auto", 1)
+    assert named("socm", form="two-block").most_inner == 100
+    assert named("socm").inner_tol == 1e-8
+
+
+def test_an_X_step_without_a_minimiser_is_refused():
+    problem = Problem.of(ExplainedVariance(B) + L1(), over=M)
+    top = np.linalg.norm(B, 2) ** 2
+    sentence = r"H \+ beta I \+ lam A\*A must be positive definite"
+    with pytest.raises(ValueError, match=sentence):
+        named("socm", beta=0.5 * top, lam=0.49 * top).init(problem, M.random(0))
+    assert named("socm", beta=0.5 * top, lam=0.51 * top).init(problem, M.random(0)).inverse is not None
+    with pytest.raises(ValueError, match=r"H \+ beta I must be positive definite"):
+        named("socm", beta=0.99 * top, form="two-block").init(problem, M.random(0))
+    assert named("socm", beta=1.01 * top, form="two-block").init(problem, M.random(0)).t == 0
+    with pytest.raises(ValueError, match=sentence):
+        solve(problem, named("socm", beta=0.1 * top, lam=0.1 * top))
+
+
+def test_penalties_below_what_a_weakly_convex_h_needs_are_refused():
+    mcp, scad = PROBLEMS["mcp of differences"], PROBLEMS["scad minus largest-k"]
+    with pytest.raises(ValueError, match="lam must be at least 2 W_h"):
+        named("socm", beta=50.0, lam=1.9 * mcp.h.weak_convexity).init(mcp, M.random(0))
+    with pytest.raises(ValueError, match="beta must be at least 2 W_h"):
+        named("socm", beta=1.9 * scad.h.weak_convexity, form="two-block").init(scad, M.random(0))
+
+
+def test_problems_outside_a_form_are_refused():
+    with pytest.raises(UnsupportedProblem, match="two-block form of socm needs A = I; given Matrix"):
+        solve(PROBLEMS["groups of a matrix"], named("socm", form="two-block"))
+    for name in ("own function", "entries"):
+        with pytest.raises(UnsupportedProblem, match="solve='factored' needs a quadratic f"):
+            solve(PROBLEMS[name], named("socm", solve="factored"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"beta": 0.0}, "beta must be positive"),
+        ({"lam": -1.0}, "lam must be positive"),
+        ({"form": "one-block"}, "form must be one of"),
+        ({"solve": "inverse"}, "solve must be one of"),
+        ({"most_inner": 0}, "most_inner must be at least 1"),
+        ({"inner_tol": -1.0}, "inner_tol must not be negative"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        named("socm", **settings)
+
+
+def test_extensions_are_told():
+    notes = solve(PROBLEMS["scad minus largest-k"], "socm", stop=Iterations(2)).notes
+    assert sum("socm has no theory" in note for note in notes) == 2
+
+
+def test_the_factor_is_computed_once(monkeypatch):
+    calls = []
+    original = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda K: calls.append(K.shape) or original(K))
+    problem = PROBLEMS["plain l1, centred"]
+    walked(problem, named("socm").for_problem(problem), M.random(0), 10)
+    assert calls.count((N, N)) == 1
+
+
+def test_principal_components():
+    problem = sparse_pca(B, n_components=3, weight=0.0)
+    values = np.linalg.svd(B, compute_uv=False)
+    for solver in (named("socm"), named("socm", form="two-block")):
+        X = solver.point(walked(problem, solver.for_problem(problem), M.random(0), 1000))
+        assert problem.objective(X) == pytest.approx(np.sum(values[3:] ** 2) / (2 * B.shape[0]), rel=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", MODES)
+@pytest.mark.parametrize("literature", [False, True])
+def test_compressed_modes(weight, literature):
+    penalty = 128 * 10 * weight / 25 + 1
+    settings = {"beta": penalty, "lam": penalty} if literature else {}
+    value = best_of_three_starts(named("socm", **settings), weight, 3000 if literature else 10_000)
+    assert value < MODES[weight] * (1 + 1e-4)
+
+
+@pytest.mark.slow
+def test_compressed_modes_in_two_blocks():
+    problem = compressed_modes(128, n_components=10, weight=0.1)
+    assert problem.M == Stiefel(128, 10)
+    solver = named("socm", form="two-block", beta=8.0, inner_tol=1e-5)
+    assert best_of_three_starts(solver, 0.1, 600) < MODES[0.1] * (1 + 1e-3)

@@ -1,0 +1,276 @@
+"""One step of SPGM-EP from a random state, against its definition; how it is OADMM-EP without multiplier."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, iterate, named, solve
+from orthoprox.models import compressed_modes
+from orthoprox.solvers import OADMMEPState
+from orthoprox.solvers._augmented import smooth_part_gradient
+from orthoprox.solvers.spgm_ep import SPGMEP, SPGMEPState
+from orthoprox.solvers.spgm_rr import SPGMRR
+from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, Quadratic
+from orthoprox.terms.envelope import envelope_gradient, envelope_prox
+from steps.cases import PROBLEMS, N, R, numerical_gradient, random_triple
+
+T, MU0 = 7, 0.6
+SCHEDULES = {
+    "power": ({"p": 0.4, "theta": 1.7}, MU0 / 8**0.4),
+    "oadmm": ({"schedule": "oadmm", "beta0": 1 / MU0, "p": 0.4, "xi": 0.7}, MU0 / (1 + 0.7 * 7**0.4)),
+}
+PUBLISHED = {0.05: 2.936859, 0.10: 4.814427}
+
+
+def polar(Y):
+    U, _, Vt = np.linalg.svd(Y, full_matrices=False)
+    return U @ Vt
+
+
+def smoothed(problem, X, mu):
+    """f(X) + h_mu(A(X)), from the definition alone."""
+    AX = problem.A(X)
+    v = problem.h.prox(AX, mu)
+    return problem.f.value(X) + problem.h.value(v) + np.sum((v - AX) ** 2) / (2 * mu)
+
+
+@pytest.fixture(params=itertools.product(PROBLEMS, SCHEDULES, range(2)), ids=lambda p: f"{p[0]}-{p[1]}-{p[2]}")
+def case(request):
+    name, schedule, seed = request.param
+    problem, (settings, mu) = PROBLEMS[name], SCHEDULES[schedule]
+    _, X, _, _, _ = random_triple(problem, seed)
+    solver = SPGMEP(**settings)
+    L = 30.0 if problem.f.lipschitz is None else problem.f.lipschitz
+    old = SPGMEPState(t=T, now=problem.at(X), mu0=MU0, L=L)
+    return problem, solver, mu, old, solver.step(problem, old)
+
+
+def test_X_is_a_projected_gradient_step_on_the_smoothed_objective(case):
+    problem, solver, mu, old, new = case
+    X = old.now.X
+    G = numerical_gradient(lambda V: smoothed(problem, V, mu), X) - problem.g.subgradient(X)
+    theta = 1.7 if solver.schedule == "power" else 1.01
+    expected = polar(X - G / (theta * (old.L + problem.A.norm**2 / mu)))
+    assert np.allclose(new.now.X, expected, atol=1e-7)
+    assert np.linalg.norm(expected - X) > 1e-3
+
+
+def test_the_state_moves_on_with_true_products(case):
+    problem, solver, _, old, new = case
+    fresh = problem.at(new.now.X)
+    assert (new.t, new.mu0, new.L) == (T + 1, MU0, old.L)
+    assert np.allclose(fresh.AX, new.now.AX, atol=1e-13)
+    assert (fresh.HX is None) == (new.now.HX is None)
+    assert fresh.HX is None or np.allclose(fresh.HX, new.now.HX, atol=1e-12)
+    assert solver.point(new) is new.now.X
+
+
+def test_the_certificate_is_the_prox_and_the_gradient_of_the_envelope(case):
+    problem, solver, mu, old, _ = case
+    certificate = solver.certificate(problem, old)
+    assert certificate.point is old.now
+    assert np.allclose(certificate.y, problem.h.prox(old.now.AX, mu), atol=1e-13)
+    assert np.allclose(certificate.z, envelope_gradient(problem.h, old.now.AX, mu), atol=1e-12)
+    assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-9
+
+
+def test_an_unknown_constant_is_doubled_until_the_model_is_an_upper_bound():
+    problem = PROBLEMS["own function, unknown constant"]
+    _, X, _, _, _ = random_triple(problem, 0)
+    new = SPGMEP().step(problem, SPGMEPState(t=0, now=problem.at(X), mu0=1e3, L=1e-6))
+    f, D = problem.f, new.now.X - X
+    assert f.value(new.now.X) <= f.value(X) + np.sum(f.gradient(X) * D) + new.L / 2 * np.sum(D**2) + 1e-12
+    doublings = np.log2(new.L / 1e-6)
+    assert doublings > 1 and doublings == pytest.approx(round(doublings))
+    assert 0.1 < SPGMEP().init(problem, X).L < 30
+
+
+@pytest.mark.parametrize("Solver", [SPGMEP, SPGMRR])
+def test_the_first_smoothing(Solver):
+    problem = PROBLEMS["plain l1, centred"]
+    X = problem.M.random(0)
+    assert Solver().init(problem, X).mu0 == pytest.approx(0.1 * np.median(np.abs(X)) / 0.7)
+    assert Solver(mu0=0.2).init(problem, X).mu0 == 0.2
+    assert Solver(schedule="oadmm", beta0=5.0).init(problem, X).mu0 == 0.2
+    entries = PROBLEMS["entries"]
+    seen = entries.A(X)
+    width = 0.1 * (np.median(np.abs(seen)) or np.mean(np.abs(seen)))
+    slope = entries.h.lipschitz_constant(entries.shape) / np.sqrt(np.prod(entries.shape))
+    assert Solver().init(entries, X).mu0 == pytest.approx(width / slope)
+    corner = np.eye(N, R)  # its median is zero: the mean takes its place
+    assert Solver().init(problem, corner).mu0 == pytest.approx(0.1 / N / 0.7)
+    assert Solver().init(Problem(M=Stiefel(N, R)), X).mu0 == 1e30
+    chosen = Solver(schedule="oadmm").for_problem(problem)
+    assert chosen.beta0 == named("oadmm-ep").for_problem(problem).beta0
+    assert Solver(schedule="oadmm", beta0=3.0).for_problem(problem).beta0 == 3.0
+    assert Solver().for_problem(problem).mu0 is None
+    with pytest.raises(ValueError, match="has no beta0 yet"):
+        Solver(schedule="oadmm").init(problem, X)
+
+
+@pytest.mark.parametrize("Solver", [SPGMEP, SPGMRR])
+def test_a_weakly_convex_h_bounds_the_smoothing(Solver):
+    problem = PROBLEMS["mcp of differences"]
+    X, most = problem.M.random(0), 0.5 / problem.h.weak_convexity
+    assert Solver(mu0=most).init(problem, X).mu0 == most
+    for settings in ({"mu0": 1.1 * most}, {"schedule": "oadmm", "beta0": 0.9 / most}):
+        with pytest.raises(ValueError, match=r"must be at most 1/\(2 W_h\)"):
+            Solver(**settings).init(problem, X)
+    steep = Problem(M=problem.M, h=MCP(0.1, 0.01))
+    assert Solver().init(steep, X).mu0 == pytest.approx(0.5 / steep.h.weak_convexity)
+    chosen = Solver(schedule="oadmm").for_problem(steep)
+    assert chosen.beta0 == named("oadmm-ep").for_problem(steep).beta0
+    nowhere = np.full_like(X, np.nan)
+    assert np.isnan(Solver().init(PROBLEMS["plain l1, centred"], nowhere).mu0)  # the driver looks at the start
+    assert SPGMEP().for_problem(problem).mu0 == pytest.approx(most)  # as published; the other takes the width
+    assert SPGMRR().for_problem(problem).mu0 is None
+
+
+@pytest.mark.parametrize("Solver", [SPGMEP, SPGMRR])
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"schedule": "fast"}, "schedule must be one of"),
+        ({"mu0": 0.0}, "mu0 must be positive"),
+        ({"p": 0.0}, "p must be positive"),
+        ({"schedule": "oadmm", "beta0": -1.0}, "beta0 must be positive"),
+        ({"xi": -1.0}, "xi must not be negative"),
+        ({"beta0": 3.0}, "beta0 does not belong to schedule = 'power', where mu0 sets"),
+        ({"schedule": "oadmm", "mu0": 3.0}, "mu0 does not belong to schedule = 'oadmm', where beta0 sets"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(Solver, settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Solver(**settings)
+
+
+def test_theta():
+    assert (SPGMEP().theta, SPGMEP(schedule="oadmm").theta, SPGMEP(theta=2.0).theta) == (1.0, 1.01, 2.0)
+    with pytest.raises(ValueError, match="theta must be positive"):
+        SPGMEP(theta=0.0)
+
+
+@pytest.mark.parametrize("Solver", [SPGMEP, SPGMRR])
+def test_the_scope_is_said(Solver):
+    class Jump(L1):
+        def lipschitz_constant(self, shape):
+            return np.inf
+
+    with pytest.raises(UnsupportedProblem, match=f"{Solver.name} needs a Lipschitz h; given Jump"):
+        solve(Problem(M=Stiefel(N, R), h=Jump()), Solver())
+    told = Problem.of(Quadratic(np.eye(N)) - LargestK(3) + MCP(), over=Stiefel(N, R))
+    notes = solve(told, Solver(), stop=Iterations(2)).notes
+    assert any("dc_linearised" in note for note in notes)
+    assert any("only weakly convex" in note for note in notes) == (Solver is SPGMRR)
+    assert (Solver.complexity, Solver.compilable) == ("O(eps^-3)", True)
+
+
+def test_one_product_with_the_data_per_iteration(monkeypatch):
+    problem = PROBLEMS["plain l1, centred"]
+    state = SPGMEP().init(problem, problem.M.random(0))
+    calls = []
+    gram = type(problem.f.gram)
+    original = gram.__call__
+    monkeypatch.setattr(gram, "__call__", lambda self, X: calls.append(1) or original(self, X))
+    for _ in range(10):
+        state = SPGMEP().step(problem, state)
+    assert len(calls) == 10
+
+
+# OADMM-EP with z held at 0 and alpha = 0 ("without multiplier"). If y minimises h_mu(y) + beta/2 |A(X) - y|^2, then
+# beta (A(X) - y) = grad h_nu(A(X)) with nu = mu + 1/beta: both methods follow the same gradient, whatever mu is. Their
+# lengths are 1/(theta (L_f + beta |A|^2)) and 1/(theta (L_f + |A|^2/nu)): the same only without smoothing, mu = 0.
+
+COMMON = {"p": 0.4, "xi": 0.7, "theta": 1.3}
+KNOWN = [name for name in PROBLEMS if PROBLEMS[name].f.lipschitz is not None]
+
+
+def without_multiplier(problem, X, y, t):
+    point = problem.at(X)
+    return OADMMEPState(t=t, now=point, before=point, y=y, z=0 * y, L=problem.f.lipschitz)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_without_smoothing_a_step_is_that_of_oadmm_ep_without_multiplier(name):
+    problem = PROBLEMS[name]
+    ours = SPGMEP(schedule="oadmm", beta0=9.0, **COMMON)
+    theirs = named("oadmm-ep", beta0=9.0, **COMMON, tau=0.0, alpha=0.0, strict_theory=False)
+    for t in (0, 1, 20):
+        _, X, _, _, _ = random_triple(problem, t)
+        beta = 9.0 * (1 + 0.7 * t**0.4)
+        y = problem.h.prox(problem.A(X), 1 / beta)
+        step = ours.step(problem, SPGMEPState(t=t, now=problem.at(X), mu0=1 / 9.0, L=problem.f.lipschitz))
+        other = theirs.step(problem, without_multiplier(problem, X, y, t))
+        assert np.allclose(step.now.X, other.now.X, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["l1 minus largest-k", "groups of a matrix"])
+def test_with_a_fixed_penalty_whole_walks_are_the_same(name):
+    # From the second step on: OADMM begins with y = A(X), so that its first step does not see h.
+    problem = PROBLEMS[name]
+    beta, X0 = 9.0, problem.M.random(4)
+    theirs = named("oadmm-ep", beta0=beta, xi=0.0, tau=0.0, alpha=0.0, strict_theory=False)
+    other = theirs.step(problem, theirs.init(problem, X0))
+    ours = SPGMEP(schedule="oadmm", beta0=beta, xi=0.0)
+    start = other.now.X
+    for state in itertools.islice(iterate(problem, ours, ours.init(problem, start)), 60):
+        assert np.allclose(state.now.X, other.now.X, atol=1e-10)
+        other = theirs.step(problem, without_multiplier(problem, other.now.X, other.y, other.t))
+    assert np.max(np.abs(state.now.X - start)) > 1e-2
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_with_smoothing_the_gradient_is_the_same_and_the_step_of_oadmm_ep_shorter(name):
+    problem = PROBLEMS[name]
+    _, X, _, _, _ = random_triple(problem, 3)
+    beta, tau, theta = 25.0, 4.0, 1.3
+    nu = tau / beta + 1 / beta
+    y = envelope_prox(problem.h, problem.A(X), tau / beta, beta)[0]
+    state = without_multiplier(problem, X, y, 0)
+    G = smooth_part_gradient(problem, state.now, y, state.z, beta)
+    smooth = problem.f.gradient(X) + problem.A.adjoint(envelope_gradient(problem.h, problem.A(X), nu))
+    assert np.allclose(G, smooth, atol=1e-10)
+    L, norm = problem.f.lipschitz, problem.A.norm
+    longer = (L + beta * norm**2) / (L + norm**2 / nu)
+    assert longer > 1
+    other = named("oadmm-ep", beta0=beta, theta=theta, tau=tau, alpha=0.0, strict_theory=False).step(problem, state)
+    ours = SPGMEP(schedule="oadmm", beta0=1 / nu, theta=theta * longer)
+    step = ours.step(problem, SPGMEPState(t=0, now=state.now, mu0=nu, L=L))
+    assert np.allclose(step.now.X, other.now.X, atol=1e-12)
+
+
+def test_with_a_growing_penalty_oadmm_weighs_the_gradient_of_the_last_smoothing():
+    # y was made with the last penalty and is used with the present one.
+    problem = PROBLEMS["groups of a matrix"]
+    solver = named("oadmm-ep", beta0=9.0, tau=0.0, alpha=0.0, strict_theory=False)
+    _, X, _, y, _ = random_triple(problem, 3)
+    new = solver.step(problem, without_multiplier(problem, X, y, 4))
+    last, present = (9.0 * (1 + 0.5 * t ** (1 / 3)) for t in (4, 5))
+    G = smooth_part_gradient(problem, new.now, new.y, 0 * new.y, present)
+    rounded = problem.A.adjoint(envelope_gradient(problem.h, new.now.AX, 1 / last))
+    assert np.allclose(G, problem.f.gradient(new.now.X) + present / last * rounded, atol=1e-10)
+
+
+def test_principal_components(rng):
+    D = rng.standard_normal((60, 15)) * 0.7 ** np.arange(15)
+    problem = Problem.of(ExplainedVariance(D, 1 / 60), over=Stiefel(15, 3))
+    result = solve(problem, SPGMEP(), stop=Iterations(4000) | Critical(1e-9), record=Recorder(every=50))
+    assert result.converged
+    assert -2 * result.objective == pytest.approx(np.linalg.eigvalsh(D.T @ D / 60)[-3:].sum(), rel=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"schedule": "oadmm"}], ids=["power", "oadmm"])
+@pytest.mark.parametrize("weight", PUBLISHED)
+def test_compressed_modes(weight, settings):
+    problem = compressed_modes(128, n_components=10, weight=weight)
+    values = []
+    for seed in range(3):
+        start = solve(problem, "subgradient", seed=seed, stop=Iterations(500), record=Recorder(every=500))
+        result = solve(problem, SPGMEP(**settings), start.X, stop=Iterations(10_000), record=Recorder(every=10_000))
+        assert result.infeasibility < 1e-12
+        values.append(result.objective)
+    assert min(values) == pytest.approx(PUBLISHED[weight], rel=3e-3)
