@@ -19,7 +19,7 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
-import numpy as np  # noqa: E402
+import numpy as np
 
 from orthoprox import SOLVERS, Critical, Iterations, Problem, Recorder, Seconds, Stiefel, UnsupportedProblem, solve
 from orthoprox.models import compressed_modes
