@@ -12,7 +12,7 @@ from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._linesearch import barzilai_borwein
-from orthoprox.solvers._schedules import _slope
+from orthoprox.solvers._schedules import entry_slope
 from orthoprox.terms._base import frobenius
 
 FIRST_LENGTH = 1e-3
@@ -157,4 +157,4 @@ def lipschitz_near(problem: Problem, X: Array) -> float:
 def matching_penalty(problem: Problem, L: float) -> float:
     """The penalty whose curvature is that of f, L_f/|A|^2; by the slope of h when f has none. At least 4 W_h."""
     norm = max(problem.A.norm, 1e-300)
-    return max(L / norm**2 or 10 * _slope(problem.h), 4 * problem.h.weak_convexity) or 1.0
+    return max(L / norm**2 or 10 * entry_slope(problem.h), 4 * problem.h.weak_convexity) or 1.0

@@ -53,11 +53,11 @@ def check_penalty(solver: Any, problem: Problem) -> None:
 def default_penalty(problem: Problem, tau: float) -> float:
     """Ten times the weight of h as in the paper's experiments, but at least the curvature of f and 2 tau W_h."""
     of_f = (problem.f.lipschitz or 0.0) / max(problem.A.norm, 1e-300) ** 2
-    return max(10 * _slope(problem.h), of_f, 2 * tau * problem.h.weak_convexity) or 1.0
+    return max(10 * entry_slope(problem.h), of_f, 2 * tau * problem.h.weak_convexity) or 1.0
 
 
-def _slope(h: ProximableTerm) -> float:
+def entry_slope(h: ProximableTerm) -> float:
     """The Lipschitz constant of h in a single entry."""
     if isinstance(h, SeparableSum):
-        return h.weight * max(_slope(part) for part in h.parts)
+        return h.weight * max(entry_slope(part) for part in h.parts)
     return h.lipschitz_constant((1, 1))
