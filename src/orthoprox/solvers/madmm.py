@@ -136,7 +136,10 @@ class MADMM(Solver[MADMMState]):
         primal, dual = float(frobenius(gap)), rho * float(frobenius(problem.A.adjoint(move)))
         if primal > 10 * dual:
             return 2.0
-        return 0.5 if dual > 10 * primal and rho / 2 >= _least_penalty(problem) else 1.0
+        may_halve = rho / 2 >= _least_penalty(problem) * (
+            1 - 1e-9
+        )  # halved from L_f it is allowed, whatever rounding does
+        return 0.5 if dual > 10 * primal and may_halve else 1.0
 
     def point(self, state: MADMMState) -> Array:
         return state.now.X
