@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from orthoprox import Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, named, solve
-from orthoprox.models import compressed_modes
 from orthoprox.solvers import SubgradientState
 from orthoprox.solvers.rsg import RSG, RSGState
 from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, Quadratic
@@ -169,15 +168,3 @@ def test_a_sharp_minimum_is_reached_geometrically():
     start = np.eye(8)[:, :1] + 0.2 * np.random.default_rng(0).standard_normal((8, 1))
     result = solve(problem, RSG(rule="geometric", ratio=0.9), start, stop=Iterations(250), record=Recorder(every=250))
     assert result.objective == pytest.approx(1.0, abs=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("weight", "published"), [(0.05, 2.936859), (0.10, 4.814427)])
-def test_compressed_modes_to_a_few_per_cent(weight, published):
-    problem = compressed_modes(128, n_components=10, weight=weight)
-    values = []
-    for seed in range(3):
-        start = solve(problem, "subgradient", seed=seed, stop=Iterations(500), record=Recorder(every=500))
-        result = solve(problem, RSG(), start.X, stop=Iterations(10_000), record=Recorder(every=10_000))
-        values.append(result.objective)
-    assert min(values) == pytest.approx(published, rel=0.06)
