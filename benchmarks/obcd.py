@@ -18,6 +18,7 @@ import numpy as np
 
 from orthoprox._extras import extra
 from orthoprox.backends._obcd import cyclic_pairs, jacobi_sweep, random_pairs, ready, sequential_rounds
+from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps, signed_start
 
 N, R = 500, 20
 WANTED = 2e5
@@ -47,23 +48,37 @@ def medians(run: object, floor: object, rounds: int, least: float) -> tuple[floa
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
-def case(weight: float, warm: int) -> tuple[np.ndarray, ...]:
+KINDS = ("l1 0", "l1 0.05", "l1 0.4", "l0 1e-4", "l0 1e-2", ">= 0")
+
+
+def entries(kind: str) -> np.ndarray | Jumps:
+    """The h of the benchmark: weights, what nonzero entries cost, or the forbidden sign."""
+    name, weight = kind.split()
+    one = np.ones((N, R))
+    if name == "l1":
+        return float(weight) * one
+    up, down = (float(weight), float(weight)) if name == "l0" else (0.0, FORBIDDEN)
+    return Jumps(up * one, down * one, 1e-13)
+
+
+def case(W: np.ndarray | Jumps, warm: int) -> tuple[np.ndarray, ...]:
     """X after some Jacobi sweeps on Gaussian data with unit columns: rows that still move."""
     rng = np.random.default_rng(0)
     B = rng.standard_normal((3 * N, N))
     B = B / np.linalg.norm(B, axis=0)
-    H, W = -(B.T @ B), np.full((N, R), weight)
+    H = -(B.T @ B)
     X = np.linalg.qr(rng.standard_normal((N, R)))[0]
+    X = signed_start(X, W) if isinstance(W, Jumps) else X
     for _ in range(warm):
         X, _, _ = jacobi_sweep(X, H @ X, W, random_pairs(N, rng), 0.0, ALPHA)
     return X, H @ X, np.zeros((N, R)), W, H
 
 
-def report(name: str, weight: float, seconds: float, floor: float, pairs: int, moved: int) -> None:
+def report(name: str, kind: str, seconds: float, floor: float, pairs: int, moved: int) -> None:
     rate = pairs / seconds
     within = f"{'above' if rate >= WANTED else 'BELOW'} {WANTED:.0e}" if name == "sequential" else ""
     print(
-        f"{name:10s} {N:5d} {R:3d} {weight:7.2f} {rate:10.3g} {seconds / floor:7.2f} {moved / pairs:7.2f}  {within}",
+        f"{name:10s} {N:5d} {R:3d} {kind:>8s} {rate:10.3g} {seconds / floor:7.2f} {moved / pairs:7.2f}  {within}",
         flush=True,
     )
 
@@ -79,9 +94,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         compiled = None
         print(error)
-    print("sweep          n   r  weight    pairs/s   ratio   moved")
-    for weight in (0.0, 0.05, 0.4):
-        X, HX, L, W, H = case(weight, warm=20)
+    print("sweep          n   r        h    pairs/s   ratio   moved")
+    for kind in KINDS:
+        X, HX, L, W, H = case(entries(kind), warm=20)
         sets = [cyclic_pairs(N, number) for number in range(8)]
         pairs = np.concatenate(sets)
         if compiled is not None:
@@ -95,7 +110,7 @@ def main() -> None:
                 rounds,
                 least,
             )
-            report("sequential", weight, *run, len(pairs), moved)
+            report("sequential", kind, *run, len(pairs), moved)
         moved = jacobi_sweep(X, HX, W, sets[0], 0.0, ALPHA)[2]
         run = medians(
             lambda X=X, H=H, W=W, sets=sets: jacobi_sweep(X, H @ X, W, sets[0], 0.0, ALPHA),
@@ -103,7 +118,7 @@ def main() -> None:
             rounds,
             least,
         )
-        report("jacobi", weight, *run, len(sets[0]), moved)
+        report("jacobi", kind, *run, len(sets[0]), moved)
 
 
 if __name__ == "__main__":

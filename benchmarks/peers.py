@@ -1,8 +1,11 @@
 """Solvers side by side from common starts: time and iterations to given accuracies, as ratios to the fastest.
 
 The accuracy is the relative gap of the objective to the lowest that any method reached from the same
-start, so that a method is not punished for a local minimum that all of them share. Every method runs in
-one process with its default settings; the clock leaves out measuring.
+start, so that a method is not punished for a local minimum that all of them share. With several starts
+the means are geometric, and a dash says that one of them was not enough. Every method runs in
+one process and one thread with its default settings. The clock leaves out measuring and compiling, and
+takes in what a method sets up before its first step. The objective is looked at whenever the clock has
+advanced by two per cent, so that neither many cheap iterations nor a few long ones are at an advantage.
 
     python benchmarks/peers.py [--seconds 3] [--starts 2] [--quick]
 """
@@ -11,28 +14,57 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
+
 from _problems import common_start, problems
 
-from orthoprox import SOLVERS, Critical, Iterations, Recorder, Seconds, UnsupportedProblem, solve
+from orthoprox import SOLVERS, Critical, Iterations, Recorder, Seconds, UnsupportedProblem, named, solve
 
 GAPS = (1e-2, 1e-3, 1e-4)
 
 
-def run(name: str, problem: Any, start: Any, seconds: float) -> Any:
+@dataclass
+class Trace:
+    """The seconds, iterations and objectives of a run."""
+
+    set_up: float
+    rows: list[tuple[float, int, float]] = field(default_factory=list)
+    due: float = 0.0
+
+    def __call__(self, now: Any) -> None:
+        if now.seconds >= self.due:
+            self.close(now)
+            self.due = 1.02 * now.seconds
+
+    def close(self, now: Any) -> None:
+        self.rows.append((self.set_up + now.seconds, now.t, now.objective))
+
+    @property
+    def lowest(self) -> float:
+        return min(row[2] for row in self.rows)
+
+    def reached(self, target: float) -> tuple[float, float]:
+        """Seconds and iterations until the objective is at most the target; infinite if never."""
+        return next(((s, max(t, 1)) for s, t, value in self.rows if value <= target), (math.inf, math.inf))
+
+
+def run(name: str, problem: Any, start: Any, seconds: float) -> Trace | None:
     try:
-        stop = Seconds(seconds) | Iterations(50_000) | Critical(1e-8, every=20)
-        return solve(problem, name, start, stop=stop, record=Recorder(every=5))
+        named(name).scope.admit(problem, name)
+        solver = named(name).for_problem(problem)  # compiles, where there is something to compile
     except UnsupportedProblem:
         return None
-
-
-def reached(history: Any, target: float) -> tuple[float, float]:
-    """Seconds and iterations until the objective is at most the target; infinite if never."""
-    hits = np.flatnonzero(history.objective <= target)
-    return (history.seconds[hits[0]], history.iteration[hits[0]]) if hits.size else (math.inf, math.inf)
+    since = time.perf_counter()
+    solver.init(problem, start)
+    trace = Trace(time.perf_counter() - since)
+    stop = Seconds(seconds) | Iterations(100_000) | Critical(1e-8, every=50)
+    solve(problem, solver, start, stop=stop, record=Recorder(every=1000), observers=[trace])
+    return trace
 
 
 def mean(values: list[float]) -> float:
@@ -40,31 +72,30 @@ def mean(values: list[float]) -> float:
 
 
 def compare(kind: str, problem: Any, seconds: float, starts: int) -> None:
-    times: dict[tuple[str, float], list[float]] = {}
-    steps: dict[tuple[str, float], list[float]] = {}
-    finals: dict[str, list[float]] = {}
+    costs: dict[tuple[str, float], list[tuple[float, float]]] = {}
+    last: dict[str, list[float]] = {}
     for seed in range(starts):
         start = common_start(problem, seed)
         runs = {name: run(name, problem, start, seconds) for name in SOLVERS}
-        runs = {name: result for name, result in runs.items() if result is not None}
-        best = min(float(np.min(result.history.objective)) for result in runs.values())
-        for name, result in runs.items():
-            finals.setdefault(name, []).append((float(np.min(result.history.objective)) - best) / abs(best))
+        traces = {name: trace for name, trace in runs.items() if trace is not None}
+        best = min(trace.lowest for trace in traces.values())
+        for name, trace in traces.items():
+            last.setdefault(name, []).append((trace.lowest - best) / abs(best))
             for gap in GAPS:
-                t, k = reached(result.history, best + gap * abs(best))
-                times.setdefault((name, gap), []).append(max(t, 1e-6))
-                steps.setdefault((name, gap), []).append(max(k, 1))
-    fastest = {gap: min(mean(times[name, gap]) for name in finals) for gap in GAPS}
-    print(f"\n{kind}: time over the fastest (iterations), to relative gaps of")
-    print(f"{'':12s}" + "".join(f"{gap:>20.0e}" for gap in GAPS) + f"{'last gap':>14s}")
-    for name, last in finals.items():
+                costs.setdefault((name, gap), []).append(trace.reached(best + gap * abs(best)))
+    means = {key: [mean([cost[i] for cost in pair]) for i in (0, 1)] for key, pair in costs.items()}
+    least = {gap: [min(means[name, gap][i] for name in last) for i in (0, 1)] for gap in GAPS}
+    print(f"\n{kind}\n{'to a relative gap of':21s}" + "".join(f"{gap:>22.0e}" for gap in GAPS) + f"{'last gap':>12s}")
+    shortest = (f"{s:.3g} s / {t:.0f}" if math.isfinite(s) else "-" for s, t in least.values())
+    print(f"{'least time / steps':21s}" + "".join(f"{cell:>22s}" for cell in shortest))
+    for name, gaps in last.items():
         cells = [
-            "-"
-            if math.isinf(mean(times[name, gap]))
-            else f"{mean(times[name, gap]) / fastest[gap]:.1f} ({mean(steps[name, gap]):.0f})"
+            f"x {means[name, gap][0] / least[gap][0]:.1f} / x {means[name, gap][1] / least[gap][1]:.1f}"
+            if math.isfinite(means[name, gap][0])
+            else "-"
             for gap in GAPS
         ]
-        print(f"{name:12s}" + "".join(f"{cell:>20s}" for cell in cells) + f"{max(last):>14.1e}", flush=True)
+        print(f"{name:21s}" + "".join(f"{cell:>22s}" for cell in cells) + f"{max(gaps):>12.1e}", flush=True)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from orthoprox.maps import Difference, Matrix
 from orthoprox.terms import (
+    L0,
     L1,
     MCP,
     SCAD,
@@ -33,6 +34,7 @@ from orthoprox.terms import (
     LInf,
     LogSum,
     NegativePart,
+    Nonnegative,
     Nuclear,
     Quadratic,
     QuadraticSum,
@@ -134,6 +136,20 @@ PROXIMABLE = [
     Shifted(L1(0.6), C, weight=2.0),
     Shifted(SCAD(0.5, 3.0), C[:1, :], weight=0.5),
 ]
+
+HARD_ENTRYWISE = [
+    L0(weight=0.7),
+    L0(weight=2.3),
+    Nonnegative(),
+    Nonnegative(weight=3.0),
+]
+
+HARD = [
+    *HARD_ENTRYWISE,
+    SeparableSum((L0(0.3), Nonnegative()), rows=(1, 3), weight=1.5),
+    Shifted(Nonnegative(), C, weight=2.0),
+]
+"""Counts and constraints: not Lipschitz, so the laws about constants and supporting subgradients say nothing."""
 
 CONVEX = [
     LargestK(3, weight=0.7),

@@ -18,6 +18,7 @@ from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Difference, Matrix
 from orthoprox.terms import (
+    L0,
     L1,
     MCP,
     SCAD,
@@ -37,6 +38,7 @@ from orthoprox.terms import (
     LInf,
     LogSum,
     NegativePart,
+    Nonnegative,
     Nuclear,
     ProximableTerm,
     Quadratic,
@@ -78,11 +80,13 @@ TERMS: dict[str, Callable[[Any], Term]] = {
     "SpectralNorm": lambda a: SpectralNorm(0.5),
     "GroupL2": lambda a: GroupL2(weight=0.5),
     "Huber": lambda a: Huber(0.7, 0.5),
+    "L0": lambda a: L0(0.5),
     "L1": lambda a: L1(0.5),
     "LInf": lambda a: LInf(0.5),
     "LogSum": lambda a: LogSum(0.8, 0.5),
     "MCP": lambda a: MCP(0.6, 3.0, 0.5),
     "NegativePart": lambda a: NegativePart(0.5),
+    "Nonnegative": lambda a: Nonnegative(0.5),
     "Nuclear": lambda a: Nuclear(0.5),
     "SCAD": lambda a: SCAD(0.6, 3.7, 0.5),
     "WeightedL1": lambda a: WeightedL1(a(WEIGHTS), 0.5),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import islice, pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from array_api_compat import array_namespace, is_array_api_obj
 
 from backends.problems import PROBLEMS
+from backends.states import apart, carried, numbers
 from orthoprox import UnsupportedProblem, iterate, named
 from orthoprox._fields import parts
 from orthoprox.backends import backend_of
@@ -41,17 +41,6 @@ def prepared(problem, method):
         pytest.skip("The problem is outside this form's scope.")
 
 
-def numbers(state: Any) -> list[Any]:
-    leaves = (leaf for leaf in parts(state) if leaf is not None)
-    return [backend_of(leaf).to_numpy(leaf) if is_array_api_obj(leaf) else leaf for leaf in leaves]
-
-
-def carried(state: Any, convert: Any) -> Any:
-    if dataclasses.is_dataclass(state):
-        return type(state)(**{f.name: carried(getattr(state, f.name), convert) for f in dataclasses.fields(state)})
-    return convert(state) if is_array_api_obj(state) and state.ndim > 0 else state
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", TRIED)
 def test_five_single_steps(library, problem, method):
@@ -67,12 +56,6 @@ def test_five_single_steps(library, problem, method):
         assert all(library.owns(leaf) for leaf in parts(other) if is_array_api_obj(leaf))
         # Inner steps whose lengths are quotients of differences magnify a rounding error.
         assert apart(numbers(after), numbers(other)) < (1e-9 if method.startswith("socm") else 1e-5)
-
-
-def apart(one: list[Any], other: list[Any]) -> float:
-    assert len(one) == len(other)
-    finite = [(a, b) for a, b in zip(one, other, strict=True) if not np.all(np.isinf(a) & np.isinf(b))]
-    return max(float(np.max(np.abs(a - b) / np.maximum(np.abs(a), 1.0))) for a, b in finite)
 
 
 @pytest.mark.parametrize("method", METHODS)

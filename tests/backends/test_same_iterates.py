@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import islice, pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from array_api_compat import array_namespace, is_array_api_obj
 
 from backends.problems import PROBLEMS, SOLVERS, B, N, R, quartic
+from backends.states import apart, carried, numbers
 from orthoprox import Problem, Stiefel, iterate
 from orthoprox._fields import parts
 from orthoprox.backends import backend_of
@@ -44,26 +44,6 @@ IN_SINGLE_PRECISION = [
 def states(problem: Problem, solver: Any, X0: Any) -> Any:
     solver = solver.for_problem(problem)
     return iterate(problem, solver, solver.init(problem, X0))
-
-
-def numbers(state: Any) -> list[Any]:
-    """All that a state holds, arrays in NumPy."""
-    leaves = (leaf for leaf in parts(state) if leaf is not None)
-    return [backend_of(leaf).to_numpy(leaf) if is_array_api_obj(leaf) else leaf for leaf in leaves]
-
-
-def carried(state: Any, convert: Any) -> Any:
-    """The same state in another library."""
-    if dataclasses.is_dataclass(state):
-        inner = {field.name: carried(getattr(state, field.name), convert) for field in dataclasses.fields(state)}
-        return type(state)(**inner)
-    return convert(state) if is_array_api_obj(state) and state.ndim > 0 else state
-
-
-def apart(one: list[Any], other: list[Any]) -> float:
-    """The largest difference between two states, relative to entries above 1."""
-    assert len(one) == len(other)
-    return max(float(np.max(np.abs(a - b) / np.maximum(np.abs(a), 1.0))) for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize(("problem", "solver"), TRAJECTORIES)

@@ -9,25 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogue_terms import HALF, PROXIMABLE, SHAPE, label, points
+from catalogue_terms import HALF, HARD, PROXIMABLE, SHAPE, label, points
 from orthoprox.terms import L1, MCP, Zero, envelope, envelope_gradient, envelope_prox
 
 laws = pytest.mark.parametrize("h", PROXIMABLE, ids=label)
+wide_laws = pytest.mark.parametrize("h", [*PROXIMABLE, *HARD], ids=label)
+"""Laws that hold without constants, so for counts and constraints too."""
 tries = settings(max_examples=HALF)
 fractions = st.floats(0.01, 0.99)
 
 
 def step(h, fraction, most):
-    """A smoothing below ``most / W_h``, or below 3 when h is convex."""
+    """A smoothing below ``most / W_h``, or below 3 when h is convex or not even weakly so."""
     W = h.weak_convexity
-    return fraction * (most / W if W > 0 else 3.0)
+    return fraction * (most / W if 0 < W < math.inf else 3.0)
 
 
 def size(a):
     return float(np.linalg.norm(a))
 
 
-@laws
+@wide_laws
 @given(y=points(), v=points(), fraction=fractions)
 @tries
 def test_envelope_is_below_every_cost(h, y, v, fraction):
@@ -99,7 +101,7 @@ def test_prox_of_the_envelope(h, b, rival, direction, fraction, factor):  # Lemm
     assert size(y - y_breve) <= mu * C * (1 + 1e-9) + scale
 
 
-@laws
+@wide_laws
 @given(b=points(), beta=st.floats(0.5, 50.0))
 @tries
 def test_without_smoothing_it_is_the_prox(h, b, beta):

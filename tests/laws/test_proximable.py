@@ -11,7 +11,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from catalogue_terms import COLUMNS, ENTRYWISE, HALF, PROXIMABLE, ROWS, SHAPE, C, label, moved, points
+from catalogue_terms import (
+    COLUMNS,
+    ENTRYWISE,
+    HALF,
+    HARD,
+    HARD_ENTRYWISE,
+    PROXIMABLE,
+    ROWS,
+    SHAPE,
+    C,
+    label,
+    moved,
+    points,
+)
 from orthoprox import terms
 from orthoprox.terms import (
     L1,
@@ -34,6 +47,9 @@ from orthoprox.terms import (
 
 laws = pytest.mark.parametrize("h", PROXIMABLE, ids=label)
 entrywise_laws = pytest.mark.parametrize("h", ENTRYWISE, ids=label)
+wide_laws = pytest.mark.parametrize("h", [*PROXIMABLE, *HARD], ids=label)
+"""Laws that hold without constants, so for counts and constraints too."""
+WIDE_ENTRYWISE = [*ENTRYWISE, *HARD_ENTRYWISE]
 tries = settings(max_examples=HALF)
 below = st.floats(0.01, 0.95)
 below_and_above = st.one_of(below, st.sampled_from([1.0, 1.0001, 1.5, 2.0, 3.5, 40.0]), st.floats(1.0, 30.0))
@@ -41,9 +57,9 @@ sides = st.sampled_from([1e-1, 1e-2, 1e-4, -1e-1, -1e-2, -1e-4])
 
 
 def step(h, fraction):
-    """The mu that is this fraction of 1 / W_h, or of 2 when h is convex."""
+    """The mu that is this fraction of 1 / W_h, or of 2 when h is convex or not even weakly so."""
     W = h.weak_convexity
-    return fraction * (1 / W if W > 0 else 2.0)
+    return fraction * (1 / W if 0 < W < math.inf else 2.0)
 
 
 def size(a):
@@ -53,14 +69,14 @@ def size(a):
 def test_every_proximable_term_is_in_the_catalogue():
     public = {getattr(terms, name) for name in terms.__all__}
     kinds = {c for c in public if isinstance(c, type) and issubclass(c, ProximableTerm) and not c.__abstractmethods__}
-    assert kinds == {type(h) for h in PROXIMABLE}
-    assert {c for c in kinds if issubclass(c, EntrywiseTerm)} == {type(h) for h in ENTRYWISE}
+    assert kinds == {type(h) for h in (*PROXIMABLE, *HARD)}
+    assert {c for c in kinds if issubclass(c, EntrywiseTerm)} == {type(h) for h in WIDE_ENTRYWISE}
 
 
 # The prox.
 
 
-@laws
+@wide_laws
 @given(y=points(), other=points(), direction=points(scales=(1.0,)), s=sides, fraction=below_and_above)
 @tries
 def test_prox_is_the_minimiser(h, y, other, direction, s, fraction):
@@ -75,7 +91,7 @@ def test_prox_is_the_minimiser(h, y, other, direction, s, fraction):
         assert cost(p) <= cost(v) + 1e-12 * (1 + cost(v))
 
 
-@laws
+@wide_laws
 @given(y=points(), fraction=below_and_above)
 @tries
 def test_prox_solves_the_optimality_condition(h, y, fraction):
@@ -90,7 +106,7 @@ GRID = np.arange(-7.0, 7.0, 1 / 128)
 @cache
 def values_on_grid(place):
     """Of the entry in a column, for all weights above: entry by entry, h is a function of one number."""
-    h, row, column = ENTRYWISE[place[0]], place[1], place[2]
+    h, row, column = WIDE_ENTRYWISE[place[0]], place[1], place[2]
     result = np.empty(len(GRID))
     for i, v in enumerate(GRID):
         E = np.zeros(SHAPE)
@@ -99,11 +115,11 @@ def values_on_grid(place):
     return result
 
 
-@pytest.mark.parametrize("number", range(len(ENTRYWISE)), ids=[label(h) for h in ENTRYWISE])
+@pytest.mark.parametrize("number", range(len(WIDE_ENTRYWISE)), ids=[label(h) for h in WIDE_ENTRYWISE])
 @given(y=points(scales=(1.0,)), fraction=below_and_above)
 @tries
 def test_prox_agrees_with_a_grid_search(number, y, fraction):
-    h = ENTRYWISE[number]
+    h = WIDE_ENTRYWISE[number]
     mu = step(h, fraction)
     p = h.prox(y, mu)
     for row, column in ((0, 0), (1, 1), (3, 1)):
@@ -132,7 +148,7 @@ def test_a_penalty_that_hardly_bends_is_the_l1_norm_to_the_last_digits():
     assert np.allclose(Huber(delta=1e-12).prox(y, 0.5), wanted, rtol=1e-11, atol=1e-11)
 
 
-@laws
+@wide_laws
 @given(y=points(), fraction=below_and_above)
 @tries
 def test_mu_may_be_an_array_without_dimensions(h, y, fraction):
@@ -260,7 +276,7 @@ def test_lipschitz_constants_are_reached():
 # Slopes, scaling, libraries.
 
 
-@entrywise_laws
+@pytest.mark.parametrize("h", WIDE_ENTRYWISE, ids=label)
 @given(y=points(scales=(1.0,)), fraction=st.one_of(below, st.sampled_from([1.5, 3.0, 10.0])))
 @tries
 def test_prox_slope_agrees_with_differences(h, y, fraction):
@@ -274,7 +290,7 @@ def test_prox_slope_agrees_with_differences(h, y, fraction):
     assert np.all((slope <= np.maximum(left, right) + tolerance) | ~smooth)
 
 
-@laws
+@wide_laws
 @given(y=points(), c=st.sampled_from([0.3, 1.0, 4.0]), fraction=below)
 @tries
 def test_the_weight_multiplies_everything(h, y, c, fraction):
@@ -287,7 +303,7 @@ def test_the_weight_multiplies_everything(h, y, c, fraction):
     assert close(k.prox(y, mu / c), h.prox(y, mu))
 
 
-@laws
+@wide_laws
 @given(y=points(), mu=st.sampled_from([1e-3, 1.0, 1e3]))
 @tries
 def test_weight_zero_is_harmless(h, y, mu):
@@ -302,7 +318,7 @@ def test_weight_zero_is_harmless(h, y, mu):
 AWKWARD = np.array([[1.0, -1.0], [0.0, 2.5], [1e-3, 0.7], [-3.0, 1.0]])
 
 
-@laws
+@wide_laws
 @pytest.mark.parametrize("fraction", [0.3, 1.0, 4.0])
 def test_strict_arrays_give_the_same_numbers(h, fraction):
     strict, mu = moved(h, array_api_strict.asarray), step(h, fraction)
@@ -323,7 +339,7 @@ def test_strict_arrays_give_the_same_numbers(h, fraction):
             assert np.allclose(np.asarray(ours), numpys, rtol=1e-12, atol=1e-12)
 
 
-@laws
+@wide_laws
 def test_the_float_type_is_kept(h):
     h = moved(h, lambda a: a.astype(np.float32))
     y = AWKWARD.astype(np.float32)

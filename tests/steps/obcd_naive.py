@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps
+from orthoprox.terms import L0, Nonnegative
 from steps.cases import N, R
 
 
@@ -73,12 +75,17 @@ def pair_terms(problem, rows):
         return full
 
     def h(Z):
-        return problem.h.value(problem.A(embedded(Z)))
+        return problem.h.value(problem.A(embedded(rounded(problem, Z))))
 
     def kinked(Z):
         return problem.A.adjoint(problem.h.subgradient(problem.A(embedded(Z))))[rows]
 
     return h, kinked
+
+
+def rounded(problem, Z):
+    """Where h jumps at zero, what rounding has left of a zero counts as zero."""
+    return np.where(np.abs(Z) < 1e-9, 0.0, Z) if isinstance(problem.h, (L0, Nonnegative)) else Z
 
 
 def naive_rounds(problem, X, all_pairs, alpha, majorised=None):
@@ -91,5 +98,28 @@ def naive_rounds(problem, X, all_pairs, alpha, majorised=None):
             G = (problem.f.gradient(at) - xi)[rows]
             H = dense(problem)[np.ix_(rows, rows)] if majorised is None else majorised * np.eye(2)
             V, _ = naive_pair(X[rows], G, H, *pair_terms(problem, rows), alpha)
-            X[rows] = V @ X[rows]
+            X[rows] = rounded(problem, V @ X[rows])
     return X
+
+
+def sparse_point(seed):
+    """A nonnegative X with zero rows and rows of one entry, several of them in the same column."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((N, R))
+    rows = rng.permutation(N)
+    for column in range(R):
+        X[rows[2 * column : 2 * column + 2], column] = rng.uniform(0.2, 1.0, 2)
+    return X / np.linalg.norm(X, axis=0)
+
+
+def mixed_point(seed):
+    """A sparse X some of whose rows have several entries, so that columns overlap."""
+    X = sparse_point(seed)
+    Q = np.linalg.qr(np.random.default_rng(seed + 100).standard_normal((2, 2)))[0]
+    X[:2], X[4:6] = Q @ X[:2], Q @ X[4:6]
+    return X
+
+
+def signs_of(must):
+    """The jumps of entries that must be positive (1) or negative (-1); the others are free."""
+    return Jumps(np.where(must < 0, FORBIDDEN, 0.0), np.where(must > 0, FORBIDDEN, 0.0), 1e-13)

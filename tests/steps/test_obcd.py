@@ -280,7 +280,7 @@ def test_without_numba(monkeypatch):
     assert named("obcd").for_problem(problem).sweep == "jacobi"
     monkeypatch.setattr(kernel, "extra", missing)
     monkeypatch.setattr(kernel, "compiled_sweep", kernel.compiled_sweep.__wrapped__)
-    assert kernel._callable_when_compiled(missing) is missing
+    assert kernel.callable_when_compiled(missing) is missing
     with pytest.raises(ModuleNotFoundError, match=r"The sequential sweep of obcd needs numba.*orthoprox\[fast\]"):
         named("obcd", sweep="sequential").for_problem(problem)
 

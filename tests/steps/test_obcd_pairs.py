@@ -102,7 +102,7 @@ def test_compiled_and_plain_sweeps_agree():
     pairs = np.concatenate([_obcd.random_pairs(N, rng) for _ in range(6)])
     plain, fast = [X.copy(), H @ X], [X.copy(), H @ X]
     largest, moved = kernel.sweep(*plain, L, W, H, pairs, ALPHA)
-    gain, went = kernel.compiled_sweep()(*fast, L, W, H, pairs, ALPHA)
+    gain, went = kernel.compiled_sweep(kernel.sweep)(*fast, L, W, H, pairs, ALPHA)
     assert np.allclose(plain, fast, atol=1e-12)
     assert (gain, went) == (pytest.approx(largest), moved)
     assert moved > 10

@@ -13,11 +13,12 @@ from array_api_compat import is_numpy_array
 
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.backends._obcd_jumps import Jumps, jump_turns
 
 FloatArray = np.ndarray[Any, Any]
 
 GROUP = 20
-"""Rows among which a greedy choice is made: 190 pairs."""
+"""Rows among which a greedy choice is made: 190 pairs. Of few rows half of them, lest one pair always be best."""
 CHUNK = 256
 """Pairs that the Jacobi sweep searches at a time, so that what it works on stays in the cache."""
 SLACK = 4 * float(np.finfo(np.float64).eps)
@@ -36,9 +37,10 @@ def generator(seed: int, t: int) -> np.random.Generator:
 
 
 def ready() -> None:
-    """Compile the sequential sweep for double precision, before any clock runs; fails with a sentence without numba."""
+    """Compile the sequential sweeps for double precision before any clock runs; without numba, fail with a sentence."""
     one = np.eye(2)
-    sequential_rounds(one, one, one, one, one, lambda *_: cyclic_pairs(2, 0), 1, 1.0)
+    for W in (one, Jumps(one, one, 0.0)):
+        sequential_rounds(one, one, one, W, one, lambda *_: cyclic_pairs(2, 0), 1, 1.0)
 
 
 def cyclic_pairs(n: int, number: int) -> FloatArray:
@@ -64,7 +66,7 @@ def greedy_pairs(
     for the linearised objective with ``curvature/2 |N - Z|^2`` and ``alpha/2 |V - I|^2`` added.
     """
     n = X.shape[0]
-    size = min(GROUP, n)
+    size = min(GROUP, max(2, n // 2))
     order = rng.permutation(n)[: n // size * size].reshape(-1, size)
     Z, T = X[order], G[order] @ np.swapaxes(X[order], 1, 2)
     if score == "violation":
@@ -96,30 +98,36 @@ def sequential_rounds(
     X: FloatArray,
     HX: FloatArray,
     L: FloatArray,
-    W: FloatArray,
+    W: FloatArray | Jumps,
     H: FloatArray,
     choose: Callable[[int, FloatArray, FloatArray], FloatArray],
     rounds: int,
     alpha: float,
 ) -> tuple[FloatArray, FloatArray, float, int]:
-    """Rounds of pairs, one pair after another, for <X, HX>/2 + <L, X> + sum W |X|.
+    """Rounds of pairs, one pair after another, for <X, HX>/2 + <L, X> + sum W |X|, or with jumps for the sum.
 
     Returns the new X and HX, the largest decrease that one pair brought, and how many pairs moved.
     """
-    from orthoprox.backends._obcd_sequential import compiled_sweep
+    from orthoprox.backends._obcd_jumps_sequential import jump_sweep
+    from orthoprox.backends._obcd_sequential import compiled_sweep, sweep
 
-    sweep = compiled_sweep()
+    run, entries = (compiled_sweep(jump_sweep), W) if isinstance(W, Jumps) else (compiled_sweep(sweep), (W,))
     X, HX = X.copy(), HX.copy()
     largest, moved = 0.0, 0
     for number in range(rounds):
-        pairs = choose(number, X, HX + L + W * np.sign(X))
-        gain, went = sweep(X, HX, L, W, H, pairs, alpha)
+        pairs = choose(number, X, HX + L + slopes(W, X))
+        gain, went = run(X, HX, L, *entries, H, pairs, alpha)
         largest, moved = max(largest, gain), moved + went
     return X, HX, largest, moved
 
 
+def slopes(W: FloatArray | Jumps, X: FloatArray) -> FloatArray | float:
+    """A subgradient of sum W |X|; zero for jumps."""
+    return 0.0 if isinstance(W, Jumps) else W * np.sign(X)
+
+
 def jacobi_sweep(
-    X: FloatArray, G: FloatArray, W: FloatArray, pairs: FloatArray, curvature: float, alpha: float
+    X: FloatArray, G: FloatArray, W: FloatArray | Jumps, pairs: FloatArray, curvature: float, alpha: float
 ) -> tuple[FloatArray, float, int]:
     """Update disjoint pairs of rows all at once.
 
@@ -127,8 +135,10 @@ def jacobi_sweep(
 
     Parameters
     ----------
-    X, G, W : array, shape (n, r)
-        The point, the gradient of all but sum W |X| there, the weights.
+    X, G : array, shape (n, r)
+        The point, and the gradient of all but sum W |X| there.
+    W : array, shape (n, r), or Jumps
+        The weights, or what stands in place of the sum.
     pairs : array of int, shape (count, 2)
         No row twice.
     curvature, alpha : float
@@ -146,13 +156,16 @@ def jacobi_sweep(
         z1, z2 = X[i1], X[i2]
         P1, P2 = G[i1] - curvature * z1, G[i2] - curvature * z2
         products = tuple(np.einsum("ij,ij->i", P, z) for P in (P1, P2) for z in (z1, z2))
-        gain, c, s, e, k = best_turns(z1, z2, W[i1], W[i2], products, alpha)
+        if isinstance(W, Jumps):
+            gain, c, s, e, k = jump_turns(z1, z2, W.rows(i1, i2), products, alpha, W.small)
+        else:
+            gain, c, s, e, k = best_turns(z1, z2, W[i1], W[i2], products, alpha)
         go = gain > 0
         if not go.any():
             continue
         i1, i2, z1, z2 = i1[go], i2[go], z1[go], z2[go]
         c, s, e, k = (part[go, None] for part in (c, s, e, k))
-        small = 1e-14 * (np.abs(z1) + np.abs(z2)) + SLACK / 4
+        small = W.small if isinstance(W, Jumps) else 1e-14 * (np.abs(z1) + np.abs(z2)) + SLACK / 4
         for rows, new, sign in ((i1, c * z1 + s * z2, e), (i2, c * z2 - s * z1, e * k)):
             X_new[rows] = np.where(np.abs(new) <= small, 0.0, sign * new)
         largest, moved = max(largest, float(gain.max())), moved + int(np.count_nonzero(go))

@@ -28,7 +28,7 @@ EPS = 2.220446049250313e-16
 DEPTH = 64  # halvings of an arc that are kept at a time
 
 
-def _callable_when_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def callable_when_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function itself, which compiled code may call too; without numba nobody will."""
     try:
         numba_extending = extra("numba.extending", "fast", "A compiled sweep")
@@ -39,16 +39,19 @@ def _callable_when_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.cache
-def compiled_sweep() -> Callable[..., tuple[float, int]]:
-    """The sweep, compiled; a sentence names the extra where numba is missing."""
+def compiled_sweep(plain: Callable[..., tuple[float, int]]) -> Callable[..., tuple[float, int]]:
+    """A sweep, compiled and kept; a sentence names the extra where numba is missing.
+
+    What numba keeps on disk it renews when the file of the sweep changes, not when a file changes that it imports.
+    """
     numba = extra("numba", "fast", "The sequential sweep of obcd")
     compiled: Callable[..., tuple[float, int]] = numba.njit(
         cache=True, nogil=True, error_model="numpy", fastmath={"contract"}
-    )(sweep)
+    )(plain)
     return compiled
 
 
-@_callable_when_compiled
+@callable_when_compiled
 def convex_minimum(a: float, b: float, p: float, q: float, c: float, s: float, width: float) -> tuple[float, float]:
     """Cosine and sine of the zero of the slope in an arc of this width from (c, s) on, where the slope increases."""
     low, high = 0.0, width
@@ -73,13 +76,13 @@ def convex_minimum(a: float, b: float, p: float, q: float, c: float, s: float, w
     return c * x - s * y, s * x + c * y
 
 
-@_callable_when_compiled
+@callable_when_compiled
 def value_at(a: float, b: float, p: float, q: float, c: float, s: float) -> float:
     """The smooth function a c + b s + p cos 2t + q sin 2t."""
     return a * c + b * s + p * (c * c - s * s) + q * (2.0 * c * s)
 
 
-@_callable_when_compiled
+@callable_when_compiled
 def arc_minimum(
     a: float, b: float, p: float, q: float,
     cl: float, sl: float, cr: float, sr: float,
@@ -127,7 +130,7 @@ def arc_minimum(
     return best, c_best, s_best
 
 
-@_callable_when_compiled
+@callable_when_compiled
 def kinks(z1: FloatArray, z2: FloatArray, w1: FloatArray, w2: FloatArray, work: FloatArray) -> int:
     """The angles in [0, pi/2) where an entry of a row is zero, in order; returns how many there are.
 
@@ -162,16 +165,14 @@ def kinks(z1: FloatArray, z2: FloatArray, w1: FloatArray, w2: FloatArray, work: 
     return count
 
 
-@_callable_when_compiled
-def best_turn(
-    z1: FloatArray, z2: FloatArray, w1: FloatArray, w2: FloatArray,
-    P: tuple[float, float, float, float], H: tuple[float, float, float], alpha: float,
-    work: FloatArray, stack: FloatArray,
-) -> tuple[float, float, float, float, float]:  # fmt: skip
-    """The best V of one pair: minimise <P, VZ> + <VZ, H VZ>/2 + alpha/2 |V - I|^2 + h(VZ) over the 2-by-2 V.
+@callable_when_compiled
+def smooth_part(
+    z1: FloatArray, z2: FloatArray, P: tuple[float, float, float, float], H: tuple[float, float, float], alpha: float
+) -> tuple[tuple[float, float, float, float], tuple[float, float, float, float]]:
+    """The a, b, p and q of <P, VZ> + <VZ, H VZ>/2 + alpha/2 |V - I|^2: of rotations (k = 1) and of reflections.
 
     ``P`` holds the products of P's two rows with z1 and z2: <P1, z1>, <P1, z2>, <P2, z1>, <P2, z2>; ``H`` its entries
-    11, 12, 22. Returns the decrease (0 when V = I stays), c, s and the signs e and k.
+    11, 12, 22.
     """
     p11, p12, p21, p22 = P
     n1 = n2 = m = 0.0
@@ -179,24 +180,34 @@ def best_turn(
         n1 += z1[j] * z1[j]
         n2 += z2[j] * z2[j]
         m += z1[j] * z2[j]
+    mean, half = 0.5 * (H[0] - H[2]), 0.5 * (n1 - n2)
+    return (
+        (p11 + p22 - 2.0 * alpha, p12 - p21, mean * half + H[1] * m, mean * m - H[1] * half),
+        (p11 - p22, p12 + p21, mean * half - H[1] * m, mean * m + H[1] * half),
+    )
+
+
+@callable_when_compiled
+def best_turn(
+    z1: FloatArray, z2: FloatArray, w1: FloatArray, w2: FloatArray,
+    P: tuple[float, float, float, float], H: tuple[float, float, float], alpha: float,
+    work: FloatArray, stack: FloatArray,
+) -> tuple[float, float, float, float, float]:  # fmt: skip
+    """The best V of one pair: minimise <P, VZ> + <VZ, H VZ>/2 + alpha/2 |V - I|^2 + h(VZ) over the 2-by-2 V.
+
+    ``P`` and ``H`` are those of ``smooth_part``. Returns the decrease (0 when V = I stays), c, s and the signs e and k.
+    """
+    rotations, reflections = smooth_part(z1, z2, P, H, alpha)
     count = kinks(z1, z2, w1, w2, work)
     steep = 0.0  # h as a function of the angle: its amplitude
     here = 0.0  # h at the angle 0
     for j in range(count):
         steep += (work[2, j] + work[3, j]) * (work[0, j] + work[1, j])
         here += work[2, j] * work[1, j] + work[3, j] * work[0, j]
-    mean, half = 0.5 * (H[0] - H[2]), 0.5 * (n1 - n2)
-
-    # _0: rotations (k = 1); _1: reflections (k = -1)
-    a_0, b_0 = p11 + p22 - 2.0 * alpha, p12 - p21
-    a_1, b_1 = p11 - p22, p12 + p21
-    p_0, q_0 = mean * half + H[1] * m, mean * m - H[1] * half
-    p_1, q_1 = mean * half - H[1] * m, mean * m + H[1] * half
-
-    now = a_0 + p_0 + here
+    now = rotations[0] + rotations[2] + here
     best, c_best, s_best, e_best, k_best = now, 1.0, 0.0, 1.0, 1.0
     for sign in range(2):
-        a, b, p, q = (a_0, b_0, p_0, q_0) if sign == 0 else (a_1, b_1, p_1, q_1)
+        a, b, p, q = rotations if sign == 0 else reflections
         k = 1.0 if sign == 0 else -1.0
         most = math.sqrt(a * a + b * b) + 4.0 * math.sqrt(p * p + q * q) + steep  # of the second derivative
         slack = 4.0 * EPS * most
@@ -242,6 +253,47 @@ def best_turn(
     return now - best, c_best, s_best, e_best, k_best
 
 
+@callable_when_compiled
+def pair_of(
+    X: FloatArray, HX: FloatArray, L: FloatArray, H: FloatArray, i1: int, i2: int
+) -> tuple[tuple[float, float, float, float], tuple[float, float, float]]:
+    """The ``P`` and ``H`` of two rows, where P is the gradient of <X, HX>/2 + <L, X> without the pair's own part."""
+    z1, z2 = X[i1], X[i2]
+    h11, h12, h22 = H[i1, i1], H[i1, i2], H[i2, i2]
+    p11 = p12 = p21 = p22 = 0.0
+    for j in range(X.shape[1]):
+        g1 = HX[i1, j] + L[i1, j] - h11 * z1[j] - h12 * z2[j]
+        g2 = HX[i2, j] + L[i2, j] - h12 * z1[j] - h22 * z2[j]
+        p11 += g1 * z1[j]
+        p12 += g1 * z2[j]
+        p21 += g2 * z1[j]
+        p22 += g2 * z2[j]
+    return (p11, p12, p21, p22), (h11, h12, h22)
+
+
+@callable_when_compiled
+def turn_rows(
+    X: FloatArray, HX: FloatArray, H: FloatArray, i1: int, i2: int,
+    V: tuple[float, float, float, float], relative: float, absolute: float, d: FloatArray,
+) -> None:  # fmt: skip
+    """Turn two rows by the c, s, e and k in ``V``, in place, HX with them. What is zero up to rounding becomes zero."""
+    c, s, e, k = V
+    z1, z2 = X[i1], X[i2]
+    n, r = X.shape
+    for j in range(r):
+        x, y = z1[j], z2[j]
+        small = relative * (abs(x) + abs(y)) + absolute  # X has entries up to 1
+        new1, new2 = c * x + s * y, c * y - s * x
+        new1 = 0.0 if abs(new1) <= small else e * new1
+        new2 = 0.0 if abs(new2) <= small else e * k * new2
+        d[0, j], d[1, j] = new1 - x, new2 - y
+        z1[j], z2[j] = new1, new2
+    for i in range(n):
+        f1, f2 = H[i1, i], H[i2, i]
+        for j in range(r):
+            HX[i, j] += f1 * d[0, j] + f2 * d[1, j]
+
+
 def sweep(
     X: FloatArray, HX: FloatArray, L: FloatArray, W: FloatArray, H: FloatArray, pairs: FloatArray, alpha: float
 ) -> tuple[float, int]:
@@ -265,36 +317,14 @@ def sweep(
     largest, moved
         The largest decrease that one pair brought, and how many pairs moved.
     """
-    n, r = X.shape
-    work, stack = np.empty((5, r)), np.empty((DEPTH, 4))
-    d1, d2 = np.empty(r), np.empty(r)
+    r = X.shape[1]
+    work, stack, d = np.empty((5, r)), np.empty((DEPTH, 4)), np.empty((2, r))
     largest, moved = 0.0, 0
     for t in range(pairs.shape[0]):
         i1, i2 = pairs[t, 0], pairs[t, 1]
-        z1, z2 = X[i1], X[i2]
-        h11, h12, h22 = H[i1, i1], H[i1, i2], H[i2, i2]
-        p11 = p12 = p21 = p22 = 0.0
-        for j in range(r):
-            g1 = HX[i1, j] + L[i1, j] - h11 * z1[j] - h12 * z2[j]
-            g2 = HX[i2, j] + L[i2, j] - h12 * z1[j] - h22 * z2[j]
-            p11 += g1 * z1[j]
-            p12 += g1 * z2[j]
-            p21 += g2 * z1[j]
-            p22 += g2 * z2[j]
-        gain, c, s, e, k = best_turn(z1, z2, W[i1], W[i2], (p11, p12, p21, p22), (h11, h12, h22), alpha, work, stack)
-        if gain <= 0.0:
-            continue
-        largest, moved = max(largest, gain), moved + 1
-        for j in range(r):
-            x, y = z1[j], z2[j]
-            small = 1e-14 * (abs(x) + abs(y)) + EPS  # X has entries up to 1
-            new1, new2 = c * x + s * y, c * y - s * x
-            new1 = 0.0 if abs(new1) <= small else e * new1
-            new2 = 0.0 if abs(new2) <= small else e * k * new2
-            d1[j], d2[j] = new1 - x, new2 - y
-            z1[j], z2[j] = new1, new2
-        for i in range(n):
-            f1, f2 = H[i1, i], H[i2, i]
-            for j in range(r):
-                HX[i, j] += f1 * d1[j] + f2 * d2[j]
+        P, entries = pair_of(X, HX, L, H, i1, i2)
+        gain, c, s, e, k = best_turn(X[i1], X[i2], W[i1], W[i2], P, entries, alpha, work, stack)
+        if gain > 0.0:
+            turn_rows(X, HX, H, i1, i2, (c, s, e, k), 1e-14, EPS, d)
+            largest, moved = max(largest, gain), moved + 1
     return largest, moved

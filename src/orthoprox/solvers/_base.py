@@ -40,20 +40,24 @@ class Scope:
     entrywise_only: bool = False
     """Whether h must act entry by entry."""
     lipschitz_only: bool = True
-    """Whether h must be Lipschitz."""
+    """Whether h must be Lipschitz; if not, it may be a count or a constraint, which is not even weakly convex."""
     unproved: frozenset[str] = frozenset()
-    """Which of "concave", "weakly_convex" and "any_map" the method takes without theory."""
+    """Which of "concave", "weakly_convex", "any_map" and "not_lipschitz" the method takes without theory."""
 
     def admit(self, problem: Problem, name: str) -> None:
         """Refuse a problem outside the scope, naming the structure that is in the way."""
         h, kind = problem.h, type(problem.h).__name__
         refusals = (
             (not self.concave and not isinstance(problem.g, Zero), "g to be absent", type(problem.g).__name__),
-            (not self.weakly_convex and h.weak_convexity > 0, "a convex h", f"{kind}, which is only weakly convex"),
+            (
+                not self.weakly_convex and 0 < h.weak_convexity < math.inf,
+                "a convex h",
+                f"{kind}, which is only weakly convex",
+            ),
             (not self.any_map and not isinstance(problem.A, Identity), "A = I", type(problem.A).__name__),
             (self.entrywise_only and not isinstance(h, EntrywiseTerm), "an h that acts entry by entry", kind),
             (
-                self.lipschitz_only and math.isinf(h.lipschitz_constant(problem.shape)),
+                self.lipschitz_only and not_lipschitz(problem),
                 "a Lipschitz h",
                 f"{kind}, which is not",
             ),
@@ -72,19 +76,38 @@ class Scope:
         kind = f"weakly convex{star('weakly_convex')}" if self.weakly_convex else "convex"
         h = f"{kind}{' entrywise' if self.entrywise_only else ''} h"
         A = f"any A{star('any_map')}" if self.any_map else "A = I"
-        return ", ".join((g, h, A) if self.lipschitz_only else (g, h, A, "h need not be Lipschitz"))
+        last = f"h need not be Lipschitz{star('not_lipschitz')}"
+        return ", ".join((g, h, A) if self.lipschitz_only else (g, h, A, last))
 
     def beyond(self, problem: Problem, name: str) -> tuple[str, ...]:
         """What a user should know about a problem that the method takes without theory."""
         parts = {
             "concave": (not isinstance(problem.g, Zero), "g, which it linearises (extension: dc_linearised)"),
-            "weakly_convex": (problem.h.weak_convexity > 0, "an h that is only weakly convex"),
+            "weakly_convex": (0 < problem.h.weak_convexity < math.inf, "an h that is only weakly convex"),
             "any_map": (not isinstance(problem.A, Identity), "a map other than the identity"),
+            "not_lipschitz": (
+                not_lipschitz(problem),
+                "an h that is not Lipschitz (its zeros and signs are exact in y, and in X only as near as y is)",
+            ),
         }
         return tuple(
             f"{name} has no theory for {what}: this run is an extension of the published method"
             for part, (there, what) in parts.items()
             if there and part in self.unproved
+        )
+
+
+def not_lipschitz(problem: Problem) -> bool:
+    """Whether h is not Lipschitz: a count or a constraint."""
+    return math.isinf(problem.h.lipschitz_constant(problem.shape))
+
+
+def refuse_unless_allowed(problem: Problem, name: str, allowed: bool) -> None:
+    """Refuse an h that is not Lipschitz unless the user has asked for a run without theory."""
+    if not allowed and not_lipschitz(problem):
+        raise UnsupportedProblem(
+            f"{name} needs a Lipschitz h; given {type(problem.h).__name__}, which is not. "
+            "Pass allow_non_lipschitz=True to run it as a heuristic, or choose another solver."
         )
 
 

@@ -16,17 +16,20 @@ from array_api_compat import array_namespace, device
 from orthoprox._fields import DERIVED, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
-from orthoprox.backends._obcd import generator, host, jacobi_sweep, ready, sequential_rounds, working_set
+from orthoprox.backends._obcd import generator, host, jacobi_sweep, ready, sequential_rounds, slopes, working_set
+from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps, signed_start
 from orthoprox.maps import Entries, Identity, LinearMap, Product, Scaled, Sum
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
 from orthoprox.solvers._curvature import descends, local_lipschitz
-from orthoprox.terms import L1, NegativePart, QuadraticTerm, WeightedL1, Zero
+from orthoprox.terms import L0, L1, NegativePart, Nonnegative, QuadraticTerm, WeightedL1, Zero
 
 WORKING_SETS = ("random", "cyclic", "greedy-reduction", "greedy-violation")
 MOST_ROWS = 5000  # up to this n the n-by-n matrix H is formed without being asked for
 PAIRS = 2000  # about so many pairs are updated in a step, so that what surrounds them does not count
 MULTIPLIER_STEPS = 100
+MENDING_STEPS = 20
+DRIFT = 500  # so many units of rounding X may be off the manifold, and an entry off zero where h jumps
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,12 +53,17 @@ class OBCD(Solver[OBCDState]):
     """Pairs of rows turned or reflected by the 2-by-2 orthogonal matrix that is best for the pair.
 
     X stays feasible because V Z has the Gram matrix of the two rows Z. The entries of h are ``p |x| + q x``
-    (L1, WeightedL1, NegativePart), so along the angle of V the objective is smooth between kinks that are
-    known, and its global minimum is found. A is the identity or scales entries. With g present the
-    method is an extension: -g is replaced by its linearisation at the beginning of each step.
+    (L1, WeightedL1, NegativePart) or jump at zero (L0, Nonnegative), so along the angle of V the objective is smooth
+    between angles that are known, and its global minimum is found. A is the identity or scales entries. With g
+    present the method is an extension: -g is replaced by its linearisation at the beginning of each step.
 
-    Where h has kinks, a point from which no pair descends need not be critical. The method then stands still with
-    ``state.moved`` at 0, and the criticality says how far it is from a critical point.
+    Zeros are exact, and so is nonnegativity. A start that is not nonnegative is rounded: each row keeps its largest
+    admissible entry, the columns are normalised, none stays empty. For L0 the paper starts from columns of the
+    identity; a dense start works, but has all n r entries to get rid of.
+
+    Where h has kinks or jumps, a point from which no pair descends need not be critical. The method then stands still
+    with ``state.moved`` at 0, and the criticality says how far it is from a critical point. For L0 and Nonnegative
+    that is measured with the multiplier of the limiting subdifferential that fits best.
 
     A step updates ``rounds`` times n // 2 pairs, disjoint within a round (a greedy round has one pair for every
     20 rows). It is not a sweep over all n(n-1)/2 pairs, which takes minutes where n is some thousands.
@@ -69,7 +77,7 @@ class OBCD(Solver[OBCDState]):
         By default the first where it is possible and n is at most 5000.
     working_set : {"random", "cyclic", "greedy-reduction", "greedy-violation"}
         Which pairs: random ones; all of them in turn; or those with the largest promised decrease, or the largest
-        violation of stationarity, in random groups of 20 rows.
+        violation of stationarity, in random groups of up to 20 rows.
     alpha : float
         The weight of ``|V - I|^2 / 2``, which is added for the sake of the theory; positive.
     rounds : int, optional
@@ -95,7 +103,9 @@ class OBCD(Solver[OBCDState]):
     name: ClassVar[str] = "obcd"
     summary: ClassVar[str] = "block coordinate descent on pairs of rows, each solved exactly"
     complexity: ClassVar[str] = "O(eps^-2)"
-    scope: ClassVar[Scope] = Scope(weakly_convex=False, entrywise_only=True, unproved=frozenset({"concave", "any_map"}))
+    scope: ClassVar[Scope] = Scope(
+        weakly_convex=False, entrywise_only=True, lipschitz_only=False, unproved=frozenset({"concave", "any_map"})
+    )
     compilable: ClassVar[bool] = False
 
     sweep: Literal["sequential", "jacobi"] = DERIVED
@@ -141,6 +151,10 @@ class OBCD(Solver[OBCDState]):
     def init(self, problem: Problem, X0: Array) -> OBCDState:
         if self.sweep is None or self.rounds is None:
             raise ValueError("obcd has no sweep or no rounds yet: pass both, or use solver.for_problem(problem).")
+        if _jumps_at_zero(problem):
+            given = host(X0)
+            start = signed_start(given, _jumps(problem, X0))
+            X0 = X0 if start is given else backend_of(X0).from_numpy(start, X0)
         H = None
         if self.sweep == "sequential":
             xp = array_namespace(X0)
@@ -168,11 +182,11 @@ class OBCD(Solver[OBCDState]):
     ) -> tuple[Point, Scalar, float, int]:
         """One pair after another, HX carried along."""
         X, HX = state.now.X, state.now.HX
-        W, K = _weights(problem, X)
+        W, K = _entries(problem, X)
         # Without HX the gradient of f is that of its linear part.
         linear = problem.f.gradient_at(X, 0.0 * X) - problem.g.subgradient(X) + K
-        x, hx, c, w, h = (host(a) for a in (X, HX, linear, W, state.H))
-        X_new, HX_new, largest, moved = sequential_rounds(x, hx, c, w, h, choose, self.rounds, self.alpha)
+        x, hx, c, h = (host(a) for a in (X, HX, linear, state.H))
+        X_new, HX_new, largest, moved = sequential_rounds(x, hx, c, W, h, choose, self.rounds, self.alpha)
         new = backend_of(X).from_numpy(X_new, X)
         return Point(new, backend_of(X).from_numpy(HX_new, X), problem.A(new)), state.L, largest, moved
 
@@ -181,15 +195,14 @@ class OBCD(Solver[OBCDState]):
     ) -> tuple[Point, Scalar, float, int]:
         """The pairs of a round at once, with one product each; an unknown curvature is doubled until it fits."""
         f, now, L = problem.f, state.now, state.L
-        W, K = _weights(problem, now.X)
+        W, K = _entries(problem, now.X)
         K = K - problem.g.subgradient(now.X)
         largest, moved = 0.0, 0
         for number in range(self.rounds):
-            X, weights = host(now.X), host(W)
-            G = host(f.gradient_at(now.X, now.HX) + K)
-            pairs = choose(number, X, G + weights * _sign(X))
+            X, G = host(now.X), host(f.gradient_at(now.X, now.HX) + K)
+            pairs = choose(number, X, G + slopes(W, X))
             while True:
-                X_new, gain, went = jacobi_sweep(X, G, weights, pairs, float(L), self.alpha)
+                X_new, gain, went = jacobi_sweep(X, G, W, pairs, float(L), self.alpha)
                 new = backend_of(now.X).from_numpy(X_new, now.X)
                 if f.lipschitz is not None or bool(descends(f, now.X, new, L)) or L > 1e30:
                     break
@@ -199,9 +212,14 @@ class OBCD(Solver[OBCDState]):
 
     def _refreshed(self, problem: Problem, now: Point) -> Point:
         """The point with its products computed afresh, back on the manifold where rounding has moved it off."""
-        eps = backend_of(now.X).eps(now.X)
-        off = bool(problem.M.infeasibility(now.X) > 500 * eps * problem.M.r**0.5)
-        return problem.at(problem.M.project(now.X) if off else now.X)
+        M, X, xp = problem.M, now.X, array_namespace(now.X)
+        for _ in range(MENDING_STEPS if _jumps_at_zero(problem) else 1):
+            if bool(M.infeasibility(X) <= DRIFT * backend_of(X).eps(X) * M.r**0.5):
+                break
+            new = M.project(X)
+            # Where h jumps, neither zeros nor signs may get lost; what then is off still is projected again.
+            X = xp.where(xp.sign(new) == xp.sign(X), new, X) if _jumps_at_zero(problem) else new
+        return problem.at(X)
 
     def point(self, state: OBCDState) -> Array:
         return state.now.X
@@ -211,30 +229,32 @@ class OBCD(Solver[OBCDState]):
 
         With D the tangent part of ``grad f - dg + A*(z)``, y is ``A(X) - A(D)/L_f`` and z a subgradient of h there. The
         dual of that step, which has a box for z since h is positively homogeneous, takes projected gradient steps.
+        Where h jumps at zero, y is A(X) and z the subgradient there that makes D shortest, by the same steps.
         """
         M, A, h, now = problem.M, problem.A, problem.h, state.now
-        xp = array_namespace(now.X)
+        xp, jumps = array_namespace(now.X), _jumps_at_zero(problem)
         square = A.norm**2 or 1.0
-        nu = float(problem.f.lipschitz or state.L or h.lipschitz_constant(problem.shape) or 1.0) / square
+        scale = problem.f.lipschitz or state.L or h.lipschitz_constant(problem.shape) or 1.0
+        nu = 0.0 if jumps else float(scale) / square
         G = problem.f.gradient_at(now.X, now.HX) - problem.g.subgradient(now.X)
-        low, high = h.subdifferential(0.0 * now.AX)  # type: ignore[attr-defined]
+        low, high = h.subdifferential(now.AX if jumps else 0.0 * now.AX)  # type: ignore[attr-defined]
         z = z_prev = free = h.subgradient(now.AX)
         for k in range(MULTIPLIER_STEPS):
             ahead = z + k / (k + 3.0) * (z - z_prev)
             D = M.tangent(now.X, G + A.adjoint(ahead))
             free = ahead + nu * now.AX - A(D) / square
             z, z_prev = xp.clip(free, low, high), z
-        return Certificate(now, (free - z) / nu, z)
+        return Certificate(now, now.AX if jumps else (free - z) / nu, z)
 
 
 def _check_structure(problem: Problem) -> None:
     """Refuse what has no exact search along the angle."""
     if problem.M.n < 2:
         raise UnsupportedProblem("obcd turns pairs of rows, so it needs n >= 2; given n = 1. Choose another solver.")
-    if not isinstance(problem.h, (L1, WeightedL1, NegativePart, Zero)):
+    if not isinstance(problem.h, (L1, WeightedL1, NegativePart, L0, Nonnegative, Zero)):
         raise UnsupportedProblem(
-            "obcd needs an entrywise separable h with a known 1-D structure (L1, WeightedL1, NegativePart); "
-            f"given {type(problem.h).__name__}. Choose another solver."
+            "obcd needs an entrywise separable h with a known 1-D structure (L1, WeightedL1, NegativePart, L0, "
+            f"Nonnegative); given {type(problem.h).__name__}. Choose another solver."
         )
     if not _scales_entries(problem.A):
         raise UnsupportedProblem(
@@ -259,6 +279,18 @@ def _has_one_matrix(term: Any) -> bool:
     return maps and all(_has_one_matrix(part) for part in inner if isinstance(part, QuadraticTerm))
 
 
+def _jumps_at_zero(problem: Problem) -> bool:
+    return isinstance(problem.h, (L0, Nonnegative))
+
+
+def _entries(problem: Problem, X: Array) -> tuple[Any, Array]:
+    """What h is made of: on the host W or Jumps, and K with ``h(A(X)) = sum W |X| + K X``."""
+    if _jumps_at_zero(problem):
+        return _jumps(problem, X), 0.0 * X
+    W, K = _weights(problem, X)
+    return host(W), K
+
+
 def _weights(problem: Problem, X: Array) -> tuple[Array, Array]:
     """W and K with ``h(A(X)) = sum W |X| + K X``: h is linear on either side of zero, and A scales entries."""
     xp = array_namespace(X)
@@ -267,5 +299,11 @@ def _weights(problem: Problem, X: Array) -> tuple[Array, Array]:
     return (above - below) / 2 * xp.abs(scale), (above + below) / 2 * scale
 
 
-def _sign(X: Array) -> Array:
-    return array_namespace(X).sign(X)
+def _jumps(problem: Problem, X: Array) -> Jumps:
+    """What positive and negative entries of X cost: a weight each, or the sign is forbidden."""
+    h, scale = problem.h, host(problem.A(array_namespace(X).ones_like(X)))
+    small = DRIFT * backend_of(X).eps(X)
+    if isinstance(h, L0):
+        return Jumps(h.weight * (scale != 0), h.weight * (scale != 0), small)
+    cost = FORBIDDEN if h.weight > 0 else 0.0
+    return Jumps(cost * (scale < 0), cost * (scale > 0), small)

@@ -14,11 +14,13 @@ from orthoprox.terms.concave.spectral import SpectralNorm
 from orthoprox.terms.envelope import envelope, envelope_gradient, envelope_prox
 from orthoprox.terms.prox.group_l2 import GroupL2
 from orthoprox.terms.prox.huber import Huber
+from orthoprox.terms.prox.l0 import L0
 from orthoprox.terms.prox.l1 import L1
 from orthoprox.terms.prox.linf import LInf
 from orthoprox.terms.prox.log_sum import LogSum
 from orthoprox.terms.prox.mcp import MCP
 from orthoprox.terms.prox.negative_part import NegativePart
+from orthoprox.terms.prox.nonnegative import Nonnegative
 from orthoprox.terms.prox.nuclear import Nuclear
 from orthoprox.terms.prox.scad import SCAD
 from orthoprox.terms.prox.weighted_l1 import WeightedL1
@@ -44,11 +46,13 @@ __all__ = [
     # proximable
     "GroupL2",
     "Huber",
+    "L0",
     "L1",
     "LInf",
     "LogSum",
     "MCP",
     "NegativePart",
+    "Nonnegative",
     "Nuclear",
     "SCAD",
     "WeightedL1",

@@ -1,0 +1,84 @@
+"""OBCD, whose pairs are turned on the host, gives the same steps to arrays of every library."""
+
+from __future__ import annotations
+
+import importlib.util
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from array_api_compat import array_namespace, is_array_api_obj
+
+from backends.problems import MASK, PROBLEMS, B, M, Y
+from backends.states import apart, carried, numbers
+from orthoprox import Iterations, Problem, Recorder, iterate, named, solve
+from orthoprox._fields import parts
+from orthoprox.maps import Entries
+from orthoprox.terms import L0, LeastSquares, Nonnegative
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+SWEEPS = [
+    pytest.param("sequential", marks=pytest.mark.skipif(not HAS_NUMBA, reason="the sequential sweep needs numba")),
+    "jacobi",
+]
+TRIED = {
+    "l1 minus largest-k": PROBLEMS["l1 minus largest-k"],
+    "negative part": PROBLEMS["negative part"],
+    "compressed modes": PROBLEMS["compressed modes"],
+    "l0": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + 0.3 * L0() @ (2.0 * Entries(a(MASK))), over=M),
+    "nonnegative": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + Nonnegative(), over=M),
+}
+cases = pytest.mark.parametrize("problem", TRIED)
+sweeps = pytest.mark.parametrize("sweep", SWEEPS)
+
+
+def arrays_of(state: Any) -> list[Any]:
+    return [leaf for leaf in parts(state) if is_array_api_obj(leaf) and leaf.ndim > 0]
+
+
+@sweeps
+@cases
+def test_five_single_steps(library, problem, sweep):
+    here, there = TRIED[problem](np.asarray), TRIED[problem](library.asarray)
+    solver = named("obcd", sweep=sweep, refresh=3).for_problem(here)
+    X0 = here.M.random(3)
+    assert apart(numbers(solver.init(here, X0)), numbers(solver.init(there, library.asarray(X0)))) < 1e-9
+    moved = 0
+    for before, after in islice(pairwise(iterate(here, solver, solver.init(here, X0))), 5):
+        other = solver.step(there, carried(before, library.asarray))
+        moved += after.moved
+        assert all(library.owns(leaf) for leaf in arrays_of(other))
+        assert apart(numbers(after), numbers(other)) < 1e-9
+        ours, theirs = solver.certificate(here, after), solver.certificate(there, other)
+        assert library.owns(theirs.y) and library.owns(theirs.z)
+        assert np.allclose(ours.y, library.numpy(theirs.y), atol=1e-9)
+        assert np.allclose(ours.z, library.numpy(theirs.z), atol=1e-7)
+    assert moved > 3
+
+
+@sweeps
+@cases
+def test_single_precision_stays(library, problem, sweep):
+    def single(a: Any) -> Any:
+        a = np.asarray(a)
+        return library.asarray(a.astype(np.float32) if a.dtype == np.float64 else a)
+
+    there = TRIED[problem](single)
+    solver = named("obcd", sweep=sweep).for_problem(there)
+    for state in islice(iterate(there, solver, solver.init(there, single(there.M.random(3)))), 6):
+        assert all(a.dtype == array_namespace(a).float32 for a in arrays_of(state))
+    assert np.isfinite(float(there.objective(solver.point(state))))
+    assert float(there.M.infeasibility(solver.point(state))) < 500 * np.finfo(np.float32).eps * there.M.r**0.5
+
+
+@sweeps
+@cases
+def test_a_run(library, problem, sweep):
+    there = TRIED[problem](library.asarray)
+    result = solve(there, named("obcd", sweep=sweep), stop=Iterations(20), record=Recorder(every=5))
+    # Compressed modes have no data that would say where X lives.
+    assert library.owns(result.X) or problem == "compressed modes"
+    assert np.isfinite(result.objective) and np.isfinite(result.criticality)
+    assert np.all(np.diff(result.history.objective) < 1e-12)
+    assert result.infeasibility < 1e-12

@@ -1,0 +1,126 @@
+"""Counts and constraints: what is peculiar to terms that are not Lipschitz."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalogue_terms import HALF, HARD, SHAPE, C, label, points
+from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, solve
+from orthoprox.maps import Difference
+from orthoprox.solvers import SOLVERS
+from orthoprox.terms import (
+    L0,
+    L1,
+    ConvexTerm,
+    Linear,
+    Nonnegative,
+    SeparableSum,
+    Shifted,
+    envelope,
+    envelope_gradient,
+    envelope_prox,
+)
+
+tries = settings(max_examples=HALF)
+Y = np.array([[3.0, -0.5, 0.0], [0.0, 2.0, -0.0]])
+
+
+def test_constants():
+    assert L0().weak_convexity == L0().lipschitz_constant(SHAPE) == math.inf
+    assert Nonnegative().weak_convexity == 0.0 and Nonnegative().lipschitz_constant(SHAPE) == math.inf
+    assert (0.0 * L0()).weak_convexity == (0.0 * Nonnegative()).lipschitz_constant(SHAPE) == 0.0
+    for h in HARD:
+        assert h.lipschitz_constant(SHAPE) == math.inf
+
+
+def test_values():
+    assert L0(0.5).value(Y) == 1.5
+    assert L0().value(np.full(SHAPE, 1e-300)) == 8.0  # only exact zeros are zeros
+    assert Nonnegative(7.0).value(np.abs(Y)) == 0.0
+    assert Nonnegative().value(Y) == math.inf
+    assert Nonnegative().value(np.array([[1.0, -1e-300]])) == math.inf
+    assert Nonnegative().value(np.array([[1.0, np.nan]])) == math.inf
+
+
+def test_a_tie_of_the_hard_threshold_is_zero():
+    h = L0(2.0)
+    assert np.array_equal(h.prox(np.array([[3.0, -3.0, 3.0 + 1e-12, -3.1]]), 2.25), [[0.0, 0.0, 3.0 + 1e-12, -3.1]])
+
+
+def test_subdifferentials():
+    low, high = L0(0.3).subdifferential(Y)
+    assert np.array_equal(high, np.where(Y == 0, math.inf, 0.0)) and np.array_equal(low, -high)
+    low, high = Nonnegative().subdifferential(np.abs(Y))
+    assert np.array_equal(low, np.where(Y == 0, -math.inf, 0.0)) and np.array_equal(high, 0 * Y)
+    for h in (L0(0.0), Nonnegative(0.0)):
+        assert not np.any(h.subdifferential(Y))
+
+
+@pytest.mark.parametrize("h", HARD, ids=label)
+@given(y=points(), z=points())
+@tries
+def test_distances_are_numbers(h, y, z):
+    z0 = h.subgradient(y)
+    assert np.array_equal(z0, 0 * y)
+    assert not math.isnan(h.subgradient_distance(y, z))
+    if math.isfinite(h.value(y)):
+        assert h.subgradient_distance(y, z0) == 0.0
+    else:
+        assert h.subgradient_distance(y, z) == math.inf
+
+
+@given(y=points(scales=(1.0,)), z=points(scales=(1.0,)))
+@tries
+def test_distances(y, z):
+    assert np.isclose(L0().subgradient_distance(y, z), np.linalg.norm(z[y != 0]))
+    y = np.abs(y)
+    assert np.isclose(Nonnegative().subgradient_distance(y, z), np.linalg.norm(np.where(y > 0, z, np.maximum(z, 0))))
+
+
+@given(y=points(scales=(1.0, 1e-2)), D=points(scales=(1.0, 1e-2, 1e-4)), mu=st.floats(0.05, 3.0))
+@tries
+def test_the_envelope_of_a_constraint_is_half_the_squared_distance(y, D, mu):
+    for h, by in ((Nonnegative(), 0.0), (Shifted(Nonnegative(), C), C)):
+        assert np.isclose(envelope(h, y, mu), np.sum(np.minimum(y - by, 0) ** 2) / (2 * mu))
+        G = envelope_gradient(h, y, mu)
+        change = envelope(h, y + D, mu) - envelope(h, y, mu) - np.sum(G * D)
+        assert -1e-10 <= change * mu <= np.sum(D * D) / 2 + 1e-10
+
+
+@given(b=points(scales=(1.0,)), mu=st.floats(0.05, 1.0), beta=st.floats(1.0, 10.0))
+@tries
+def test_the_envelope_prox_of_a_constraint(b, mu, beta):
+    y, y_breve = envelope_prox(Nonnegative(), b, mu, beta)
+    assert np.array_equal(y_breve, np.maximum(b, 0))
+    cost = lambda v: np.sum(np.minimum(v, 0) ** 2) / (2 * mu) + beta / 2 * np.sum((v - b) ** 2)
+    for other in (b, y_breve, y + 0.01, y - 0.01, 0 * b):
+        assert cost(y) <= cost(other) + 1e-12
+
+
+def test_their_places_in_a_problem():
+    M = Stiefel(4, 2)
+    problem = Problem.of(Linear(C) + 0.3 * L0() + Nonnegative() @ Difference(), over=M)
+    assert isinstance(problem.h, SeparableSum) and problem.h.lipschitz_constant(problem.shape) == math.inf
+    for h in (L0(), Nonnegative()):
+        assert not isinstance(h, ConvexTerm)
+        with pytest.raises(ValueError, match="a subtracted term must be smooth or convex"):
+            Problem.of(Linear(C) + L1() - h, over=M)
+
+
+@pytest.mark.parametrize("h", [L0(0.1), Nonnegative()], ids=["l0", "nonnegative"])
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "obcd"])
+def test_methods_that_need_a_lipschitz_h_say_so(name, h):
+    with pytest.raises(UnsupportedProblem, match=f"^{name} .*Lipschitz.*{type(h).__name__}.*\\.$"):
+        solve(Problem.of(Linear(C) + h, over=Stiefel(4, 2)), name, stop=Iterations(1))
+
+
+def test_obcd_takes_them_from_any_start():
+    for h in (L0(0.1), Nonnegative()):
+        result = solve(Problem.of(Linear(C) + h, over=Stiefel(4, 2)), "obcd", stop=Iterations(50))
+        assert math.isfinite(result.objective) and math.isfinite(result.criticality)
+        assert result.criticality_parts.primal == result.criticality_parts.dual == 0.0
