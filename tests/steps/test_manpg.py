@@ -64,7 +64,7 @@ def started(name, solver, seed, scale=1.0, **changes):
     V = -scale * problem.M.tangent(X, gradient(problem, X) + problem.h.subgradient(X))
     Lambda = sym(rng.standard_normal((R, R)))
     state = {"t": STEP, "V": V, "multiplier": Lambda, "length": 0.05, "length0": 0.03, "alpha": 1.0, "failures": 0}
-    old = ManPGState(now=problem.at(X), newton=0, **{**state, **changes})
+    old = ManPGState(now=problem.at(X), y=X + V, inner=0, **{**state, **changes})
     return problem, solver, old, solver.step(problem, old)
 
 
@@ -114,6 +114,7 @@ def test_V_solves_the_tangent_subproblem_at_the_new_point(case):
         assert here <= model(problem, X, rival, 0.05) + 1e-4
     W = X - 0.05 * gradient(problem, X) + 0.1 * X @ new.multiplier
     assert np.allclose(X + V, problem.h.prox(W, 0.05), atol=1e-12)
+    assert np.allclose(new.y, X + V, atol=1e-15)
     assert np.allclose(new.multiplier, new.multiplier.T, atol=1e-10)
 
 
@@ -235,6 +236,7 @@ def test_one_product_with_the_data_per_iteration_line_search_included(monkeypatc
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
+        ({"inner": "cg"}, "inner must be one of .*; given 'cg'"),
         ({"length": 0.0}, "length must be positive"),
         ({"delta": 0.6}, r"delta must lie in \(0, 1/2\]"),
         ({"delta": 0.0}, r"delta must lie in \(0, 1/2\]"),
@@ -252,16 +254,22 @@ def test_settings_outside_their_range_are_refused(name, settings, sentence):
 def test_more_settings_are_refused():
     with pytest.raises(ValueError, match="growth must be above 1"):
         named("manpg-ada", growth=1.0)
-    with pytest.raises(ValueError, match="length must be below 1 / W_h"):
+    with pytest.raises(ValueError, match=r"length must be below 1 / \(W_h \|A\|\^2\)"):
         named("manpg", length=1e3).init(CASES["mcp"], M.random(0))
 
 
 @pytest.mark.parametrize("name", ["manpg", "manpg-ada"])
 def test_problems_outside_the_scope_are_refused(name):
-    with pytest.raises(UnsupportedProblem, match=f"{name} needs A = I; given Matrix"):
-        solve(PROBLEMS["groups of a matrix"], name)
-    with pytest.raises(UnsupportedProblem, match="whose prox has a known derivative .*; given Nuclear"):
+    for kind in ("groups of a matrix", "mcp of differences", "entries", "stacked"):
+        with pytest.raises(
+            UnsupportedProblem, match=rf"{name} needs A = I or A A\^T = c I; given .* Pass inner='dual'"
+        ):
+            solve(PROBLEMS[kind], name)
+    with pytest.raises(UnsupportedProblem, match="known derivative .*; given Nuclear. Pass inner='dual'"):
         solve(Problem.of(Quadratic(S) + Nuclear(), over=M), name)
+    for kind in ("mcp of differences", "scad minus largest-k"):
+        with pytest.raises(UnsupportedProblem, match=f"{name} with inner='dual' needs a convex h; given (MCP|SCAD)"):
+            solve(PROBLEMS[kind], named(name, inner="dual"))
 
 
 def test_extensions_say_so():

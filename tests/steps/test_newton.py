@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from orthoprox.manifolds import Stiefel
+from orthoprox.maps import Matrix, Selection
 from orthoprox.solvers import _newton
 from orthoprox.solvers._newton import (
     ByColumns,
@@ -213,25 +214,19 @@ def test_nearly_singular_systems_are_solved_too():
 
 
 def test_the_search_finds_the_zero_of_a_slope():
-    h, X = 0.0 * L1(), np.array([[1.0]])
-    W, XD = np.array([[0.0]]), np.array([[4.0]])
-
     def slope(fraction):
-        return 4.0 * (W[0, 0] + 2 * 0.5 * fraction * 4.0 - 1.0)
+        return 4.0 * (4.0 * fraction - 1.0)
 
-    found = _newton._zero_of_slope(h, X, W, XD, 0.5, (slope(0), slope(1)))
-    assert found == pytest.approx(0.25)
-    assert _newton._zero_of_slope(h, X, W, 0.1 * XD, 0.5, (-1.0, -0.5)) == 1.0
+    assert _newton._zero_of_slope(slope, (slope(0), slope(1))) == pytest.approx(0.25)
+    assert _newton._zero_of_slope(slope, (-1.0, -0.5)) == 1.0
 
 
 @pytest.mark.parametrize("x", [0.5, 0.001])  # with the second, a plain false position creeps along a flat slope
 def test_the_search_on_a_slope_with_a_kink(x):
-    h, X, W, XD = 6.0 * L1(), np.array([[x]]), np.array([[0.0]]), np.array([[4.0]])
-
     def slope(fraction):
         return 4.0 * (max(4.0 * fraction - 3.0, 0.0) - x)
 
-    found = _newton._zero_of_slope(h, X, W, XD, 0.5, (slope(0), slope(1)))
+    found = _newton._zero_of_slope(slope, (slope(0), slope(1)))
     assert abs(slope(found)) <= 0.1 * abs(slope(0))
 
 
@@ -256,3 +251,110 @@ def test_what_has_a_known_derivative():
     assert not knows_derivative(Shifted(LInf(), np.zeros((3, 2))))
     with pytest.raises(TypeError, match="derivative of the prox of LInf is not known"):
         derivative(LInf(), np.eye(3, 2), np.eye(3, 2), 0.1)
+
+
+# Maps with A A' = c I.
+
+TIGHT = {
+    "all rows": Matrix(1.7 * np.linalg.qr(rng.standard_normal((12, 12)))[0]),
+    "some rows": Matrix(-0.6 * np.linalg.qr(rng.standard_normal((12, 7)))[0].T),
+    "chosen rows": 2.0 * Selection([4, 9, 0, 3, 7], columns=12),
+}
+TIGHT_CASES = [(map_, name) for map_ in TIGHT for name in terms(1, 1)]
+
+
+def drawn_beside(map_, name, r=4):
+    draw = np.random.default_rng(len(name) + 100 * len(map_))
+    A = TIGHT[map_]
+    X = Stiefel(12, r).project(draw.standard_normal((12, r)))
+    h = terms(A.rows(12), r)[name]
+    s = min(0.4, 0.5 / max(h.weak_convexity * A.norm**2, 1e-9))
+    return draw, A, X, draw.standard_normal((12, r)), h, s
+
+
+@pytest.mark.parametrize(("map_", "name"), TIGHT_CASES)
+def test_V_is_the_best_tangent_step_for_a_tight_map(map_, name):
+    draw, A, X, G, h, s = drawn_beside(map_, name)
+    found = tangent_step(h, X, G, s, np.zeros((4, 4)), largest=1e-22, share=1.0, A=A)
+    V, M, c = found.V, Stiefel(12, 4), A.tightness
+    assert np.linalg.norm(X.T @ V + V.T @ X) <= 1e-10
+    assert found.steps < 40
+    assert np.allclose(found.y, A(X + V), atol=1e-13)
+    W = X - s * G + 2 * s * X @ found.multiplier
+    assert np.array_equal(found.y == 0, h.prox(A(W), c * s) == 0)  # its zeros are those of the prox, not rounded ones
+    assert h.subgradient_distance(found.y, (A(W) - found.y) / (c * s)) < 1e-10
+    assert np.allclose(A.adjoint(A(W) - found.y) / c, W - X - V, atol=1e-13)
+
+    def cost(V):
+        return np.sum(G * V) + np.sum(V * V) / (2 * s) + h.value(A(X + V))
+
+    for scale in (1e-4, 1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(5):
+            assert cost(V) <= cost(M.tangent(X, V + scale * draw.standard_normal(X.shape))) + 1e-10
+    away = M.tangent(X, draw.standard_normal(X.shape))
+    convexity = 1 / s - h.weak_convexity * A.norm**2
+    assert cost(V + away) > cost(V) + convexity / 2 * np.sum(away**2) - 1e-9
+
+
+@pytest.mark.parametrize(("map_", "name"), TIGHT_CASES)
+def test_the_derivative_within_a_tight_map_against_differences(map_, name):
+    draw, A, X, G, h, s = drawn_beside(map_, name)
+    c, AX = A.tightness, A(X)
+    Lambda, D = (sym(draw.standard_normal((4, 4))) for _ in "ab")
+
+    def E(Lambda):
+        W = X - s * G + 2 * s * X @ Lambda
+        Z = W + A.adjoint(h.prox(A(W), c * s) - A(W)) / c
+        return Z.T @ X + X.T @ Z - 2 * np.eye(4)
+
+    step = 1e-7
+    difference = (E(Lambda + step * D) - E(Lambda - step * D)) / (2 * step)
+    J = derivative(h, AX, A(X - s * G + 2 * s * X @ Lambda), c * s).within(np.eye(4) - AX.T @ AX / c, c)
+    assert np.allclose(2 * s * (J(D) + J(D).T), difference, atol=1e-6)
+    basis = _newton._basis(np, 4, np.dtype(float), "cpu")
+    expected = [[np.sum(basis[:, :, k] * J(basis[:, :, j])) for j in range(10)] for k in range(10)]
+    assert np.allclose(J.matrix(basis), expected)
+
+
+@pytest.mark.parametrize("map_", TIGHT)
+def test_the_slope_along_a_direction_is_that_of_E(map_):
+    draw, A, X, G, h, s = drawn_beside(map_, "l1")
+    c, AX = A.tightness, A(X)
+    Lambda, d = (sym(draw.standard_normal((4, 4))) for _ in "ab")
+    K = np.eye(4) - AX.T @ AX / c
+
+    def V(Lambda):
+        W = X - s * G + 2 * s * X @ Lambda
+        return W + A.adjoint(h.prox(A(W), c * s) - A(W)) / c - X
+
+    W = A(X - s * G + 2 * s * X @ Lambda)
+    slope = _newton._slope(h, AX, W, h.prox(W, c * s), d, s, c, K, np.sum(V(Lambda) * (X @ d)))
+    for fraction in (0.0, 0.3, 1.0):
+        assert slope(fraction) == pytest.approx(np.sum(V(Lambda + fraction * d) * (X @ d)), abs=1e-12)
+
+
+def test_nearly_singular_systems_within_a_tight_map_are_solved_too():
+    Q = Matrix(np.linalg.qr(np.random.default_rng(5).standard_normal((12, 12)))[0])
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        X = Stiefel(12, 5).project(draw.standard_normal((12, 5)))
+        G = draw.standard_normal((12, 5))
+        found = tangent_step(6.0 * L1(), X, G, 0.5, np.zeros((5, 5)), largest=1e-18, share=1.0, A=Q)
+        assert np.linalg.norm(X.T @ found.V + found.V.T @ X) <= 1e-9
+        # turning the space turns the solution
+        turned = tangent_step(6.0 * L1(), Q(X), Q(G), 0.5, np.zeros((5, 5)), largest=1e-18, share=1.0)
+        assert np.allclose(Q(found.V), turned.V, atol=1e-8)
+        assert found.steps < 60
+
+
+@pytest.mark.parametrize("map_", TIGHT)
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+def test_a_share_of_what_the_map_sees_is_at_most_a_share_of_V(map_, factor):
+    draw, A, X, _, h, s = drawn_beside(map_, "l1")
+    A = factor * A
+    for _ in range(10):
+        G = draw.standard_normal((12, 4))
+        found = tangent_step(h, X, G, s, np.zeros((4, 4)), largest=np.inf, share=1e-3, A=A)
+        E = X.T @ found.V + found.V.T @ X
+        assert np.sum(E * E) <= max(1e-3 * np.sum(A(found.V) ** 2) / A.tightness, 1e-26)
+        assert np.sum(A(found.V) ** 2) / A.tightness <= np.sum(found.V**2) * (1 + 1e-12)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, iterate, solve
+from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, iterate, solve
 from orthoprox.models import compressed_modes
 from orthoprox.solvers.spgm_rr import SPGMRR, SPGMRRState
 from orthoprox.terms import ExplainedVariance
@@ -136,6 +136,58 @@ def test_the_published_rule_only_shrinks_and_the_other_recovers():
         assert (lengths == sorted(lengths, reverse=True)) == (grow_after is None)
 
 
+FIXED = [name for name in PROBLEMS if PROBLEMS[name].f.lipschitz is not None]
+
+
+def fixed_length(problem, X, mu):
+    """The rule of section 8.1 (a), with C_f bounded by one gradient and the size of the manifold."""
+    r, A, L = problem.M.r, problem.A, problem.f.lipschitz
+    C_f = np.linalg.norm(problem.f.gradient(X) - problem.g.subgradient(X)) + 2 * np.sqrt(r) * L
+    C_h = problem.h.lipschitz_constant(problem.shape)
+    return 1 / (L + (np.sqrt(r + 1) + 0.5) * (C_h * A.norm + C_f) + A.norm**2 / mu)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", FIXED)
+def test_a_fixed_length_is_taken_without_a_search(name, schedule):
+    problem, (settings, mu) = PROBLEMS[name], SCHEDULES[schedule]
+    X0, X = (random_triple(problem, seed)[1] for seed in (20, 21))
+    solver = SPGMRR(length="fixed", **settings).for_problem(problem)
+    state = solver.init(problem, X0)
+    assert state.eta == pytest.approx(fixed_length(problem, X0, np.inf), rel=1e-12)
+    old = SPGMRRState(t=T, now=problem.at(X), mu0=MU0, eta=state.eta, calm=0, trials=0)
+    new = solver.step(problem, old)
+    G = numerical_gradient(lambda V: merit(problem, V, mu, concave=False), X) - problem.g.subgradient(X)
+    D = G - X @ (X.T @ G + G.T @ X) / 2
+    eta = fixed_length(problem, X0, mu)
+    assert np.allclose(new.now.X, factor(X - eta * D, "polar"), atol=1e-8)
+    assert np.linalg.norm(new.now.X - X) > 1e-4  # so that a wrong length would be seen
+    assert (new.t, new.eta, new.calm, new.trials) == (T + 1, state.eta, 0, 1)
+    fresh = problem.at(new.now.X)
+    assert np.allclose(fresh.AX, new.now.AX, atol=1e-12)
+    assert fresh.HX is None or np.allclose(fresh.HX, new.now.HX, atol=1e-10)
+    # What the constants are made for: the decrease that a search would have asked for.
+    assert merit(problem, new.now.X, mu) <= merit(problem, X, mu) - 0.5 * eta * np.sum(D * D) + 1e-9
+
+
+def test_a_fixed_length_needs_a_constant_and_something_to_divide_by():
+    with pytest.raises(UnsupportedProblem, match="length='fixed' needs an f whose gradient has a known Lipschitz"):
+        solve(PROBLEMS["own function, unknown constant"], SPGMRR(length="fixed"))
+    with pytest.raises(ValueError, match="needs the Lipschitz constant"):
+        SPGMRR(length="fixed").init(PROBLEMS["own function, unknown constant"], PROBLEMS["entries"].M.random(0))
+    nothing = Problem(M=Stiefel(4, 2))
+    assert solve(nothing, SPGMRR(length="fixed"), stop=Iterations(3)).iterations == 3
+
+
+def test_a_run_with_a_fixed_length_goes_down():
+    problem = PROBLEMS["plain l1, centred"]
+    X = problem.M.random(0)
+    result = solve(problem, SPGMRR(length="fixed"), X, stop=Iterations(1000), record=Recorder(every=1000))
+    searched = solve(problem, SPGMRR(), X, stop=Iterations(1000), record=Recorder(every=1000))
+    assert result.infeasibility < 1e-12
+    assert searched.objective < result.objective < float(problem.objective(X))
+
+
 def test_the_first_state():
     problem = PROBLEMS["groups of a matrix"]
     X = problem.M.random(0)
@@ -196,6 +248,8 @@ def test_carried_products_are_refreshed():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
+        ({"length": "exact"}, "length must be one of .*; given 'exact'"),
+        ({"length": "fixed", "retraction": "qr"}, "rests on a bound for retraction = 'polar'; given 'qr'"),
         ({"eta0": 0.0}, "eta0 must be positive"),
         ({"grow_after": 0}, "grow_after must be at least 1, or None"),
         ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),

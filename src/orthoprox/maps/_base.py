@@ -21,11 +21,18 @@ class LinearMap(abc.ABC):
         The n this map expects of X; None when any will do.
     left : bool
         Whether the map is a product from the left, so that ``A(X S) = A(X) S`` for every r-by-r S.
+    tightness : float or None
+        The c > 0 with ``A(A.adjoint(Z)) = c Z`` for all Z; None when there is none, or none is known.
     """
 
     norm: float
     columns: int | None
     left: ClassVar[bool] = True
+
+    @property
+    def tightness(self) -> float | None:
+        # With such a c the prox of h(A(.)) is as cheap as that of h.
+        return None
 
     @abc.abstractmethod
     def __call__(self, X: Array) -> Array:
@@ -175,6 +182,11 @@ class Product(_Combination):
     def cost(self, n: int) -> int:
         return self.A.cost(self.B.rows(n)) + self.B.cost(n)
 
+    @property
+    def tightness(self) -> float | None:
+        outer, inner = self.A.tightness, self.B.tightness
+        return None if outer is None or inner is None else outer * inner
+
 
 @dataclass(frozen=True, eq=False)
 class Scaled(_Combination):
@@ -207,6 +219,11 @@ class Scaled(_Combination):
 
     def rows(self, n: int) -> int:
         return self.A.rows(n)
+
+    @property
+    def tightness(self) -> float | None:
+        c = self.A.tightness
+        return None if c is None or self.factor == 0 else self.factor**2 * c
 
 
 def as_map(B: Any, name: str = "B") -> LinearMap:

@@ -24,6 +24,10 @@ class Identity(LinearMap):
         return 1.0
 
     @property
+    def tightness(self) -> float:
+        return 1.0
+
+    @property
     def columns(self) -> None:  # type: ignore[override]
         return None
 

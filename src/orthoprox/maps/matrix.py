@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
+from functools import cached_property
 
 from array_api_compat import array_namespace
 
@@ -12,6 +13,7 @@ from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._norm import checked_norm, entry_bound, norm_bound
+from orthoprox.maps._tightness import probed_tightness
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,10 @@ class Matrix(LinearMap):
 
     def cost(self, n: int) -> int:
         return int(self.B.shape[0] * self.B.shape[1])
+
+    @cached_property
+    def tightness(self) -> float | None:
+        return probed_tightness(self, self.B)
 
     def __repr__(self) -> str:
         return f"Matrix({self.B.shape[0]} by {self.B.shape[1]})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import like_of, on_host
 from orthoprox.maps._norm import checked_norm, norm_bound
+from orthoprox.maps._tightness import probed_tightness
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,10 @@ class Operator(LinearMap):
 
     def cost(self, n: int) -> int:
         return int(self.L.shape[0] * self.L.shape[1])
+
+    @cached_property
+    def tightness(self) -> float | None:
+        return probed_tightness(self, like_of(self))
 
     def __repr__(self) -> str:
         return f"Operator({self.L.shape[0]} by {self.L.shape[1]})"

@@ -94,6 +94,10 @@ class Selection(LinearMap):
     def cost(self, n: int) -> int:
         return len(self.chosen)
 
+    @property
+    def tightness(self) -> float | None:
+        return 1.0 if len(self._places) == 1 else None
+
     def __repr__(self) -> str:
         return f"Selection({len(self.chosen)} of {self.columns} rows)"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from scipy.sparse import csr_array, issparse
 from orthoprox._fields import DERIVED, settle
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
-from orthoprox.maps._host import on_host
+from orthoprox.maps._host import like_of, on_host
 from orthoprox.maps._norm import checked_norm, entry_bound, norm_bound
+from orthoprox.maps._tightness import probed_tightness
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,10 @@ class Sparse(LinearMap):
 
     def cost(self, n: int) -> int:
         return int(self.B.nnz)
+
+    @cached_property
+    def tightness(self) -> float | None:
+        return probed_tightness(self, like_of(self))
 
     def __repr__(self) -> str:
         return f"Sparse({self.B.shape[0]} by {self.B.shape[1]}, {self.B.nnz} nonzeros)"

@@ -1,8 +1,11 @@
 """The tangent subproblem of proximal gradient methods, by a semismooth Newton method on its dual.
 
-The subproblem at X is to minimise ``<G, V> + |V|^2/(2 s) + h(X + V)`` over the tangent V, those with
-``V'X + X'V = 0``. With a symmetric multiplier Lambda for the constraint its solution is
+The subproblem at X is to minimise ``<G, V> + |V|^2/(2 s) + h(A(X + V))`` over the tangent V, those with
+``V'X + X'V = 0``. For A = I and a symmetric multiplier Lambda for the constraint its solution is
 ``V = prox(X - s G + 2 s X Lambda; s) - X``, and ``E(Lambda) = V'X + X'V = 0`` is left to be solved.
+
+For ``A A' = c I`` the prox of ``s h(A .)`` at W is ``W + A'(prox(A W; c s) - A W)/c``. All that Newton's method asks
+about V is X'V, to which that adds the part of V that A does not see; so the steps happen in A(X).
 
 S. Chen, S. Ma, A. Man-Cho So, T. Zhang, "Proximal Gradient Method for Nonsmooth Optimization over the
 Stiefel Manifold", SIAM J. Optim. 30, 2020; X. Xiao, Y. Li, Z. Wen, L. Zhang, "A Regularized Semi-Smooth
@@ -21,9 +24,11 @@ from array_api_compat import array_namespace, device
 
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.maps import Identity, LinearMap
 from orthoprox.terms import EntrywiseTerm, GroupL2, ProximableTerm, Shifted
 from orthoprox.terms._base import frobenius
 
+IDENTITY = Identity()
 DENSE_BELOW = 15
 """The number of columns from which on the Newton system is solved by conjugate gradients."""
 MOST_STEPS = 100
@@ -32,10 +37,12 @@ _LARGE = 2**22  # entries of an array that is kept for speed only
 
 @dataclass(frozen=True, eq=False)
 class TangentStep:
-    """The solution of a subproblem: V, its multiplier and the Newton steps it took."""
+    """The solution of a subproblem."""
 
     V: Array
     multiplier: Array
+    y: Array
+    """The outcome of h's prox, which is A(X + V)."""
     steps: int
 
 
@@ -45,7 +52,15 @@ def knows_derivative(h: ProximableTerm) -> bool:
 
 
 def tangent_step(
-    h: ProximableTerm, X: Array, G: Array, s: float, multiplier: Array, *, largest: float, share: float
+    h: ProximableTerm,
+    X: Array,
+    G: Array,
+    s: float,
+    multiplier: Array,
+    *,
+    largest: float,
+    share: float,
+    A: LinearMap = IDENTITY,
 ) -> TangentStep:
     """Solve the subproblem at X with gradient G and length s, from a first multiplier.
 
@@ -53,41 +68,62 @@ def tangent_step(
     ----------
     largest, share : float
         |E|^2 is brought below the smaller of ``largest`` and ``share |V|^2``, but not below rounding.
+    A : LinearMap
+        A product from the left with A A' = c I.
     """
-    base, r = X - s * G, X.shape[1]
+    c, AX, AG, r = A.tightness, A(X), A(G), X.shape[1]
+    assert c is not None  # ManPG refuses other maps
+    base = AX - s * AG
+    K, N = (0.0 * multiplier,) * 2 if AX is X else (X.T @ X - AX.T @ AX / c, X.T @ G - AX.T @ AG / c)
     rounding = (8 * r * backend_of(X).eps(X)) ** 2
 
     def at(Lambda: Array) -> tuple[Array, Array, Array, float]:
-        W = base + X @ (2.0 * s * Lambda)
-        V = h.prox(W, s) - X
-        XtV = X.T @ V
+        W = base + AX @ (2.0 * s * Lambda)
+        y = h.prox(W, c * s)
+        XtV = AX.T @ (y - AX) / c + s * (2.0 * (K @ Lambda) - N)
         E = XtV + XtV.T
-        return W, V, E, float(frobenius(E)) ** 2
+        return W, y, E, float(frobenius(E)) ** 2
 
-    seen = _products(X)
-    W, V, E, size = at(multiplier)
+    seen = _products(AX)
+    W, y, E, size = at(multiplier)
     steps = 0
-    while steps < MOST_STEPS and size > max(rounding, min(largest, share * float(frobenius(V)) ** 2)):
-        d = newton_direction(derivative(h, X, W, s, seen), E, s)
+    # |A(V)|^2 / c, with A(V) = y - A(X), is |V|^2 up to what A does not see.
+    while steps < MOST_STEPS and size > max(rounding, min(largest, share / c * float(frobenius(y - AX)) ** 2)):
+        J = derivative(h, AX, W, c * s, seen).within(K, c)
+        d = newton_direction(J, E, s)
         outcome = at(multiplier + d)
         if not outcome[3] < (1 - 1e-3) * size:
             # E is the gradient of a convex function of Lambda. Where its derivative is nearly singular |E| need not
             # fall along d although that function does, so what is sought is the zero of the function's slope.
-            XD = X @ d
-            fraction = _zero_of_slope(h, X, W, XD, s, (_inner(V, XD), _inner(outcome[1], XD)))
-            d = fraction * d
+            ends = (_inner(E, d) / 2, _inner(outcome[2], d) / 2)
+            d = _zero_of_slope(_slope(h, AX, W, y, d, s, c, K, ends[0]), ends) * d
             outcome = at(multiplier + d)
-        multiplier, (W, V, E, size) = multiplier + d, outcome
+        multiplier, (W, y, E, size) = multiplier + d, outcome
         steps += 1
-    return TangentStep(V, multiplier, steps)
+    V = y - X if AX is X else s * (2.0 * (X @ multiplier) - G) + A.adjoint(y - W) / c
+    return TangentStep(V, multiplier, y, steps)
 
 
-def _zero_of_slope(
-    h: ProximableTerm, X: Array, W: Array, XD: Array, s: float, ends: tuple[float, float], most: int = 30
-) -> float:
-    """Where in (0, 1] the slope ``<V, X D>``, which grows along D, is a tenth of the first; 1 if it is negative there.
+def _slope(
+    h: ProximableTerm, AX: Array, W: Array, y: Array, d: Array, s: float, c: float, K: Array, first: float
+) -> Callable[[float], float]:
+    """The slope ``<V, X d>`` as a function of the fraction of d that is taken; it is ``first`` at 0.
 
-    False position and bisection take turns, since the slope has kinks; a trial needs no product.
+    No value needs a product with X: the part that A sees changes with the prox, the other one in proportion.
+    """
+    AXd = AX @ d
+    still, bend = first - _inner(y - AX, AXd) / c, 2.0 * s * _inner(K @ d, d)
+
+    def slope(fraction: float) -> float:
+        return _inner(h.prox(W + (2 * s * fraction) * AXd, c * s) - AX, AXd) / c + still + fraction * bend
+
+    return slope
+
+
+def _zero_of_slope(slope: Callable[[float], float], ends: tuple[float, float], most: int = 30) -> float:
+    """Where in (0, 1] a growing function is at most a tenth of its first value; 1 if it is negative there.
+
+    False position and bisection take turns, since the slope has kinks.
     """
     (below, above), low, high = ends, 0.0, 1.0
     fraction, wanted = 1.0, -0.1 * below
@@ -95,13 +131,13 @@ def _zero_of_slope(
         return fraction
     for trial in range(most):
         fraction = (low + high) / 2 if trial % 2 else (low * above - high * below) / (above - below)
-        slope = _inner(h.prox(W + (2 * s * fraction) * XD, s) - X, XD)
-        if abs(slope) <= wanted:
+        here = slope(fraction)
+        if abs(here) <= wanted:
             break
-        if slope > 0:
-            high, above = fraction, slope
+        if here > 0:
+            high, above = fraction, here
         else:
-            low, below = fraction, slope
+            low, below = fraction, here
     return fraction
 
 
@@ -117,6 +153,10 @@ class ByColumns:
     """The derivative acts on each column by itself, so that column c of D is multiplied by M[c]."""
 
     M: Array
+
+    def within(self, K: Array, c: float) -> ByColumns:
+        """The map ``J/c + K``: what is left of a derivative in A(X) at X, where K is the part that A does not see."""
+        return ByColumns(self.M / c + K)
 
     def __call__(self, D: Array) -> Array:
         return (self.M @ D.T[:, :, None])[:, :, 0].T
@@ -135,6 +175,10 @@ class ByRows:
     N: Array
     X: Array
     U: Array
+
+    def within(self, K: Array, c: float) -> ByRows:
+        """The map ``J/c + K``, as in ``ByColumns``."""
+        return ByRows(self.N / c + K, self.X / math.sqrt(c), self.U)
 
     def __call__(self, D: Array) -> Array:
         xp = array_namespace(D)
@@ -175,8 +219,7 @@ def derivative(h: ProximableTerm, X: Array, W: Array, s: float, seen: Array | No
     U = groups * xp.where(stays, xp.sqrt(w / norms) / norms, xp.zeros_like(norms))
     if h.by == "rows":
         return ByRows(X.T @ (c * X), X, U)
-    identity = xp.eye(X.shape[1], dtype=X.dtype, device=device(X))
-    return ByColumns(c[0, :, None, None] * identity + U.T[:, :, None] * U.T[:, None, :])
+    return ByColumns(c[0, :, None, None] * (X.T @ X) + U.T[:, :, None] * U.T[:, None, :])
 
 
 def newton_direction(J: ByColumns | ByRows, E: Array, s: float, dense: bool | None = None) -> Array:

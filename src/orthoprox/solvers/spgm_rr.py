@@ -6,6 +6,7 @@ SIAM J. Optim. 33, 2023.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,7 +17,7 @@ from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
-from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
 from orthoprox.solvers._points import chosen
 from orthoprox.solvers._smoothing import (
     check_smoothing,
@@ -26,7 +27,9 @@ from orthoprox.solvers._smoothing import (
     smoothed_objective,
     smoothing,
 )
+from orthoprox.terms._base import frobenius
 
+LENGTHS = ("backtracking", "fixed")
 MOST_HALVINGS = 12
 """A search that fails this often leaves X where it is."""
 MOST_CARRIED = 3
@@ -41,7 +44,7 @@ class SPGMRRState:
     now: Point
     mu0: Scalar
     eta: Scalar
-    """The length the next search begins with."""
+    """The length the next search begins with; for fixed lengths their limit as the smoothing grows."""
     calm: int
     """How many iterations in a row took the first length, since the length last changed."""
     trials: int
@@ -65,8 +68,11 @@ class SPGMRR(Solver[SPGMRRState]):
         With "oadmm" the smoothing is ``1/beta`` with OADMM's growing penalty ``beta0 (1 + xi t^p)``, t = 0, 1, ...
     beta0, xi : float
         For the schedule "oadmm"; by default as in OADMM.
+    length : {"backtracking", "fixed"}
+        The fixed length is ``1 / (a + |A|^2/mu)`` with ``a = L_f + (sqrt(r + 1) + 1/2) (C_h |A| + C_f)``, where C_f
+        bounds the gradient of f - g on the manifold. It needs no search, but is far shorter than what a search finds.
     eta0 : float
-        The first length tried.
+        The first length tried by backtracking.
     grow_after : int, optional
         After so many iterations in a row without a halving the length doubles. None is the published rule, under
         which lengths only shrink.
@@ -96,6 +102,7 @@ class SPGMRR(Solver[SPGMRRState]):
     schedule: Literal["power", "oadmm"] = "power"
     beta0: float | None = None
     xi: float = 0.5
+    length: Literal["backtracking", "fixed"] = "backtracking"
     eta0: float = 1.0
     grow_after: int | None = 5
     retraction: Retraction = "polar"
@@ -103,6 +110,11 @@ class SPGMRR(Solver[SPGMRRState]):
 
     def __post_init__(self) -> None:
         check_smoothing(self)
+        require(self.length in LENGTHS, f"length must be one of {LENGTHS}; given {self.length!r}.")
+        require(
+            self.length == "backtracking" or self.retraction == "polar",
+            f"length = 'fixed' rests on a bound for retraction = 'polar'; given {self.retraction!r}.",
+        )
         require(self.eta0 > 0, f"eta0 must be positive; given {self.eta0}.")
         require(
             self.grow_after is None or self.grow_after >= 1,
@@ -112,6 +124,11 @@ class SPGMRR(Solver[SPGMRRState]):
         require(self.refresh >= 1, f"refresh must be at least 1; given {self.refresh}.")
 
     def for_problem(self, problem: Problem) -> Self:
+        if self.length == "fixed" and problem.f.lipschitz is None:
+            raise UnsupportedProblem(
+                f"{self.name} with length='fixed' needs an f whose gradient has a known Lipschitz constant; given "
+                f"{type(problem.f).__name__} without one. Give it, or use length='backtracking'."
+            )
         if self.schedule == "oadmm" and self.beta0 is None:
             return replace(self, beta0=oadmm_penalty(problem))
         return self
@@ -119,7 +136,8 @@ class SPGMRR(Solver[SPGMRRState]):
     def init(self, problem: Problem, X0: Array) -> SPGMRRState:
         now = problem.at(X0)
         mu0 = first_smoothing(self, problem, now.AX)
-        return SPGMRRState(t=0, now=now, mu0=mu0, eta=self.eta0, calm=0, trials=0)
+        eta = self.eta0 if self.length == "backtracking" else 1 / (_curvature(problem, now) or 1.0)
+        return SPGMRRState(t=0, now=now, mu0=mu0, eta=eta, calm=0, trials=0)
 
     def step(self, problem: Problem, state: SPGMRRState) -> SPGMRRState:
         M, A, now = problem.M, problem.A, state.now
@@ -147,13 +165,17 @@ class SPGMRR(Solver[SPGMRRState]):
             eta = 0.5 * run[0]
             return eta, *trial(eta), run[3] + 1
 
-        first = (state.eta, *trial(state.eta), 1)
-        eta, new, change, trials = backend.while_loop(refused, halve, first)
-        new = chosen(change <= slack - wanted * eta, new, now)
+        if self.length == "fixed":
+            new, _ = trial(1 / (1 / state.eta + A.norm**2 / mu))
+            trials = 1
+        else:
+            first = (state.eta, *trial(state.eta), 1)
+            eta, new, change, trials = backend.while_loop(refused, halve, first)
+            new = chosen(change <= slack - wanted * eta, new, now)
         # What was carried along drifts by rounding: from time to time it is computed afresh.
         stale = (state.t + 1) % self.refresh == 0
         new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)
-        eta, calm = self._next_length(state, trials)
+        eta, calm = (state.eta, state.calm) if self.length == "fixed" else self._next_length(state, trials)
         return SPGMRRState(t=state.t + 1, now=new, mu0=state.mu0, eta=eta, calm=calm, trials=trials)
 
     def _next_length(self, state: SPGMRRState, trials: Scalar) -> tuple[Scalar, Scalar]:
@@ -171,3 +193,16 @@ class SPGMRR(Solver[SPGMRRState]):
 
     def certificate(self, problem: Problem, state: SPGMRRState) -> Certificate:
         return smoothed_certificate(self, problem, state)
+
+
+def _curvature(problem: Problem, at: Point) -> float:
+    """The a for which ``a + |A|^2/mu`` bounds the second derivative of the smoothed objective along a polar retraction.
+
+    The distance between two points of the manifold is at most ``2 sqrt(r)``, so that one gradient bounds all of them.
+    """
+    r, L = problem.M.r, problem.f.lipschitz
+    if L is None:
+        raise ValueError("A fixed length needs the Lipschitz constant of grad f.")
+    G = problem.f.gradient_at(at.X, at.HX) - problem.g.subgradient(at.X)
+    C_f, C_h = float(frobenius(G)) + 2 * math.sqrt(r) * L, problem.h.lipschitz_constant(problem.shape)
+    return L + (math.sqrt(r + 1) + 0.5) * (C_h * problem.A.norm + C_f)
