@@ -7,7 +7,7 @@ import pytest
 
 from orthoprox import SOLVERS, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, named, solve
 from orthoprox.maps import Matrix
-from orthoprox.terms import L1, MCP, ExplainedVariance, GroupL2, LargestK
+from orthoprox.terms import L0, L1, MCP, ExplainedVariance, GroupL2, LargestK, Nonnegative
 
 M = Stiefel(14, 4)
 B = np.random.default_rng(11).standard_normal((30, 14))
@@ -17,6 +17,8 @@ PROBLEMS = {
     "l1 minus largest-k": Problem.of(ExplainedVariance(B, 0.1) - 0.3 * LargestK(10) + 0.3 * L1(), over=M),
     "rows of a matrix": Problem.of(ExplainedVariance(B, 0.1) + 0.2 * GroupL2() @ Matrix(C), over=M),
     "mcp": Problem.of(ExplainedVariance(B, 0.1) + 0.3 * MCP(0.5, 4.0), over=M),
+    "l0": Problem.of(ExplainedVariance(B, 0.1) + 0.1 * L0(), over=M),
+    "nonnegative": Problem.of(ExplainedVariance(B, 0.1) + Nonnegative(), over=M),
 }
 
 

@@ -6,13 +6,19 @@ import numpy as np
 import pytest
 
 from orthoprox import Iterations, Problem, Stiefel, named, solve
-from orthoprox.maps import Difference, Entries, Gram, Identity, Matrix
+from orthoprox.maps import Centred, Identity
 from orthoprox.models import compressed_modes, sparse_pca
 from orthoprox.problem import criticality
 from orthoprox.solvers import SOCMState, UnsupportedProblem
 from orthoprox.solvers import _hessian as formed
-from orthoprox.terms import L1, ComposedQuadratic, ExplainedVariance, LeastSquares, Linear, Quadratic, QuadraticTerm
-from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, numerical_gradient, random_triple
+from orthoprox.terms import (
+    L1,
+    MCP,
+    ExplainedVariance,
+    LargestK,
+    LeastSquares,
+)
+from steps.cases import PROBLEMS, B, C, M, N, R, T, Y, numerical_gradient, random_triple
 from steps.descents import MODES, best_of_three_starts, walked
 
 BETA, LAM = 40.0, 15.0
@@ -32,6 +38,15 @@ def random_state(problem, solver, seed, **other):
     X = X + 0.3 * rng.standard_normal(X.shape)
     B = 0.2 * rng.standard_normal(X.shape)
     return SOCMState(**{**vars(start), "t": 7, "X": X, "B": B, "y": y, "z": z, "inner": 50, **other})
+
+
+# Data of few rows, for which the X-step goes by Woodbury's identity
+FEW = {
+    "l1": Problem.of(ExplainedVariance(C[:3], 2.0) + 0.7 * L1(), over=M),
+    "centred, minus largest-k": Problem.of(ExplainedVariance(Centred(C[:2]), 0.4) - 0.2 * LargestK(4) + L1(), over=M),
+    "least squares, mcp": Problem.of(LeastSquares(C[3:5], Y[:2], 0.7) + 0.4 * MCP(0.6, 3.0), over=M),
+    "a negative weight": Problem.of(LeastSquares(C[:1], Y[:1], -0.3) + 0.4 * L1(), over=M),
+}
 
 
 def model(problem, old, two=False):
@@ -73,6 +88,25 @@ def test_a_factored_step_minimises_its_model(name, seed):
     check_the_rest(problem, old, new)
     assert new.inverse is old.inverse
     assert (new.inner, new.L) == (50, problem.f.lipschitz)
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_data_of_few_rows_need_only_a_small_inverse(name):
+    problem = FEW[name]
+    solver = named("socm", beta=BETA, lam=LAM)
+    old = random_state(problem, solver, 5)
+    new = solver.step(problem, old)
+    m = problem.f.B.rows(N)
+    assert old.inverse.shape == (m, m)
+    assert np.allclose(numerical_gradient(model(problem, old), new.X), 0, atol=1e-4)
+    # and the same as with the large one
+    H = formed.hessian(problem, T)
+    C = problem.f.gradient(np.zeros((N, R)))
+    right = BETA * (old.P - old.B) + LAM * old.y - old.z + problem.g.subgradient(old.P) - C
+    assert np.allclose(new.X, np.linalg.solve(H + (BETA + LAM) * np.eye(N), right), atol=1e-12)
+    check_y_and_z(problem, old, new)
+    check_the_rest(problem, old, new)
+    assert new.inverse is old.inverse
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "own function, unknown constant"])
@@ -192,51 +226,6 @@ def test_the_three_block_form_with_many_gradient_steps_is_the_factored_one():
     assert a.inner == 0 < b.inner
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        Quadratic(S),
-        Quadratic(S, 0.3) + Linear(T),
-        LeastSquares(B, np.ones((14, R))),
-        ExplainedVariance(Gram(Matrix(B))),
-        ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()),
-    ],
-)
-def test_the_matrix_of_a_quadratic_term(f):
-    problem = Problem.of(f + L1() @ Matrix(C), over=M)
-    assert formed.formable(problem)
-    H, K = formed.hessian(problem, T), formed.gram_of_map(problem, T)
-    X, D = M.random(1), M.random(2)
-    assert np.allclose(H @ D, problem.f.gradient(X + D) - problem.f.gradient(X), atol=1e-10)
-    assert np.allclose(K @ D, problem.A.adjoint(problem.A(D)), atol=1e-12)
-
-
-def test_what_has_no_matrix():
-    assert formed.formable(Problem.of(L1(), over=M))
-    assert not formed.hessian(Problem.of(L1(), over=M), T).any()
-    for expression in (
-        LeastSquares(Entries(MASK)) + L1(),
-        Quadratic(S) + LeastSquares(Entries(MASK)) + L1(),
-        Quadratic(S) + L1() @ Entries(MASK),
-    ):
-        assert not formed.formable(Problem.of(expression, over=M))
-    assert not formed.formable(PROBLEMS["own function"])
-
-    class Own(QuadraticTerm):  # may do anything to the columns
-        weight, lipschitz = 1.0, 1.0
-
-        def product(self, X):
-            return X
-
-        def value_at(self, X, HX):
-            return np.sum(X * HX) / 2
-
-        def gradient_at(self, X, HX):
-            return HX
-
-    assert not formed.formable(Problem(M=M, f=Own(), h=L1()))
-
-
 def test_the_way_of_solving_is_chosen(monkeypatch):
     problem = PROBLEMS["plain l1, centred"]
     X = M.random(0)
@@ -245,6 +234,7 @@ def test_the_way_of_solving_is_chosen(monkeypatch):
     assert named("socm", form="two-block").init(problem, X).inverse is None
     monkeypatch.setattr("orthoprox.solvers.socm.LARGEST", N - 1)
     assert named("socm").init(problem, X).inverse is None
+    assert named("socm").init(FEW["l1"], X).inverse is not None  # three rows
     assert named("socm", solve="factored").init(problem, X).inverse is not None
 
 
@@ -277,7 +267,8 @@ def test_defaults():
     assert named("socm").inner_tol == 1e-8
 
 
-def test_an_X_step_without_a_minimiser_is_refused():
+@pytest.mark.parametrize("B", [B, C[:3]], ids=["many rows", "few rows"])
+def test_an_X_step_without_a_minimiser_is_refused(B):
     problem = Problem.of(ExplainedVariance(B) + L1(), over=M)
     top = np.linalg.norm(B, 2) ** 2
     sentence = r"H \+ beta I \+ lam A\*A must be positive definite"
@@ -289,6 +280,15 @@ def test_an_X_step_without_a_minimiser_is_refused():
     assert named("socm", beta=1.01 * top, form="two-block").init(problem, M.random(0)).t == 0
     with pytest.raises(ValueError, match=sentence):
         solve(problem, named("socm", beta=0.1 * top, lam=0.1 * top))
+
+
+@pytest.mark.parametrize("B", [B, C[:3]], ids=["many rows", "few rows"])
+def test_in_two_blocks_a_weakly_convex_h_counts_as_curvature(B):
+    problem = Problem.of(ExplainedVariance(B) + 0.4 * MCP(0.6, 3.0), over=M)
+    top, W = np.linalg.norm(B, 2) ** 2, problem.h.weak_convexity
+    with pytest.raises(ValueError, match=r"H \+ beta I must be positive definite"):
+        named("socm", beta=top + 0.9 * W, form="two-block").init(problem, M.random(0))
+    assert named("socm", beta=top + 1.1 * W, form="two-block").init(problem, M.random(0)).t == 0
 
 
 def test_penalties_below_what_a_weakly_convex_h_needs_are_refused():
@@ -335,6 +335,22 @@ def test_the_factor_is_computed_once(monkeypatch):
     problem = PROBLEMS["plain l1, centred"]
     walked(problem, named("socm").for_problem(problem), M.random(0), 10)
     assert calls.count((N, N)) == 1
+
+
+@pytest.mark.parametrize(("form", "border"), [("three-block", 25.0), ("two-block", 50.0)])
+def test_the_default_beta_is_just_at_the_border_where_f_bends_downwards(form, border):
+    # Along the first principal axis, with h = 0, the roots of the iteration have the product lam / (beta + lam - L_f)
+    # in three blocks; in two there is one root, 1 - beta / (beta - L_f).
+    problem = Problem.of(ExplainedVariance(np.diag([5.0, 1.0, 0.5])), over=Stiefel(3, 1))
+    assert named("socm", form=form).for_problem(problem).beta == pytest.approx(border)
+    for beta, settles in ((border, False), (1.2 * border, True)):
+        solver = named("socm", beta=beta, lam=25.0, form=form, inner_tol=1e-12)
+        state, off = solver.init(problem, np.array([[1.0], [0.0], [0.0]])), []
+        for _ in range(120):
+            state = solver.step(problem, state)
+            off.append(abs(float(state.X[0, 0]) - 1))
+        assert np.allclose(state.P, [[1], [0], [0]])
+        assert max(off[-6:]) < 1e-3 if settles else max(off[-6:]) == pytest.approx(max(off[:6]))
 
 
 def test_principal_components():

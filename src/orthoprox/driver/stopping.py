@@ -14,6 +14,7 @@ from orthoprox._fields import parts, require
 from orthoprox.backends import backend_of
 from orthoprox.driver.result import Status
 from orthoprox.driver.snapshot import Snapshot
+from orthoprox.solvers._base import not_lipschitz
 
 
 class Rule(abc.ABC):
@@ -179,8 +180,13 @@ class NotFinite(Rule):
         finite = math.isfinite(float(array_namespace(now.X).sum(now.X)))
         if finite and self.measure:
             with backend_of(now.X).quiet():
-                finite = _finite_state(now.state) and math.isfinite(now.objective) and math.isfinite(now.criticality)
+                finite = _finite_state(now.state) and all(_possible(now, v) for v in (now.objective, now.criticality))
         return None if finite else Status.NOT_FINITE
+
+
+def _possible(now: Snapshot, value: float) -> bool:
+    """Whether a measure is finite, or infinite because X is outside a constraint that h stands for."""
+    return math.isfinite(value) or (value == math.inf and not_lipschitz(now.problem))
 
 
 def _finite_state(state: Any) -> bool:

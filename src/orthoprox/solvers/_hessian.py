@@ -1,4 +1,4 @@
-"""The matrices of a quadratic f and of A, where products from the left have one."""
+"""The matrices of a quadratic f and of A, where products from the left have one, and linear systems with them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from orthoprox._types import Array
-from orthoprox.maps import LinearMap
+from orthoprox.maps import Identity, LinearMap
 from orthoprox.problem import Problem
-from orthoprox.terms import QuadraticTerm, Zero
+from orthoprox.terms import ExplainedVariance, LeastSquares, QuadraticTerm, Zero
 
 LARGEST = 3000
-"""Up to this n an n-by-n matrix is formed and factored without being asked to."""
+"""Up to this size a matrix is formed and factored without being asked to."""
 
 
 def formable(problem: Problem) -> bool:
@@ -35,17 +35,64 @@ def _all_left(part: Any) -> bool:
 
 def hessian(problem: Problem, like: Array) -> Array:
     """The n-by-n Hessian of a quadratic f."""
-    eye = _eye(problem, like)
+    eye = _eye(problem.M.n, like)
     H = problem.f.product(eye)
     return 0.0 * eye if H is None else (H + H.T) / 2
 
 
 def gram_of_map(problem: Problem, like: Array) -> Array:
     """The n-by-n matrix of X -> A*(A(X))."""
-    eye = _eye(problem, like)
+    eye = _eye(problem.M.n, like)
     K = problem.A.adjoint(problem.A(eye))
     return (K + K.T) / 2
 
 
-def _eye(problem: Problem, like: Array) -> Array:
-    return array_namespace(like).eye(problem.M.n, dtype=like.dtype, device=device(like))
+def few_rows(problem: Problem) -> tuple[float, LinearMap] | None:
+    """The c and B of a Hessian c B*B, where A = I and B has so few rows that it is cheaper than an n-by-n matrix.
+
+    This, and what follows, is for problems that are ``formable``.
+    """
+    f, n = problem.f, problem.M.n
+    if not isinstance(f, (ExplainedVariance, LeastSquares)) or not isinstance(problem.A, Identity):
+        return None
+    B: LinearMap = f.B
+    if 2 * B.cost(n) + B.rows(n) ** 2 >= n * n:
+        return None
+    return (-f.weight if isinstance(f, ExplainedVariance) else f.weight), B
+
+
+def system_size(problem: Problem) -> int:
+    """The number of rows of ``system_matrix``."""
+    few, n = few_rows(problem), problem.M.n
+    return n if few is None else few[1].rows(n)
+
+
+def system_matrix(problem: Problem, like: Array, lam: float) -> Array:
+    """H + lam A*A, or for data B of few rows, with H = c B*B, the smaller c B B* + lam I.
+
+    Their eigenvalues are the same, but that the larger one has lam besides.
+    """
+    few = few_rows(problem)
+    if few is None:
+        H = hessian(problem, like)
+        return H if lam == 0 else H + lam * gram_of_map(problem, like)
+    c, B = few
+    eye = _eye(system_size(problem), like)
+    K = c * B(B.adjoint(eye))
+    return (K + K.T) / 2 + lam * eye
+
+
+def solved(problem: Problem, inverse: Array, shift: float, R: Array) -> Array:
+    """The X with (H + beta I + lam A*A) X = R, by the inverse of beta I + ``system_matrix``.
+
+    For data of few rows this is Woodbury's identity, where the shift is beta + lam.
+    """
+    few = few_rows(problem)
+    if few is None:
+        return inverse @ R
+    c, B = few
+    return (R - c * B.adjoint(inverse @ B(R))) / shift
+
+
+def _eye(n: int, like: Array) -> Array:
+    return array_namespace(like).eye(n, dtype=like.dtype, device=device(like))

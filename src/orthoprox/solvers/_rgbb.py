@@ -13,6 +13,7 @@ from orthoprox.problem import Point, Problem
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._linesearch import barzilai_borwein
 from orthoprox.solvers._schedules import entry_slope
+from orthoprox.terms import ProximableTerm
 from orthoprox.terms._base import frobenius
 
 FIRST_LENGTH = 1e-3
@@ -129,7 +130,8 @@ def _searched(
     def trial(a: Scalar) -> tuple[Point, Array, float]:
         X, S = problem.M.retraction(now.X, a * ahead.X)
         HX = None if now.HX is None else (now.HX + a * ahead.HX) @ S
-        AX = (now.AX + a * ahead.AX) @ S if problem.A.left else problem.A(X)
+        carried = problem.A.left and now.AX is not now.X  # for A = I there is nothing to carry
+        AX = (now.AX + a * ahead.AX) @ S if carried else problem.A(X)
         new = Point(X, HX, AX)
         y_new = merit.partner(AX)
         return new, y_new, merit.change(now, y, new, y_new)
@@ -156,5 +158,11 @@ def lipschitz_near(problem: Problem, X: Array) -> float:
 
 def matching_penalty(problem: Problem, L: float) -> float:
     """The penalty whose curvature is that of f, L_f/|A|^2; by the slope of h when f has none. At least 4 W_h."""
-    norm = max(problem.A.norm, 1e-300)
-    return max(L / norm**2 or 10 * entry_slope(problem.h), 4 * problem.h.weak_convexity) or 1.0
+    norm, slope = max(problem.A.norm, 1e-300), entry_slope(problem.h)
+    of_h = 10 * slope if math.isfinite(slope) else 0.0
+    return max(L / norm**2 or of_h, 2 * least_penalty(problem.h)) or 1.0
+
+
+def least_penalty(h: ProximableTerm) -> float:
+    """Twice W_h, with which a prox is well defined. Zero for an h that jumps: no penalty makes its prox so."""
+    return 2 * h.weak_convexity if math.isfinite(h.weak_convexity) else 0.0

@@ -11,9 +11,10 @@ from typing import ClassVar, Self
 
 from orthoprox._fields import replace, require
 from orthoprox._types import Array
+from orthoprox.backends import backend_of
 from orthoprox.problem import Certificate, Point, Problem
-from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._rgbb import FIRST_LENGTH, Penalised, lipschitz_near, matching_penalty, rgbb
+from orthoprox.solvers._base import Scope, Solver, refuse_unless_allowed
+from orthoprox.solvers._rgbb import FIRST_LENGTH, Penalised, least_penalty, lipschitz_near, matching_penalty, rgbb
 from orthoprox.terms._base import frobenius
 
 
@@ -50,7 +51,11 @@ class MADMM(Solver[MADMMState]):
         For so many iterations the penalty is doubled when the primal residual is above ten times the dual one, and
         halved when it is below a tenth of it. Then it stays.
     inexact : float
-        The inner gradient is taken down to this multiple of the primal residual, or to 1e-8.
+        The inner gradient is taken down to this multiple of ``rho |A| |A(X) - Z|``, the pull of the primal residual,
+        or to 1e-8. The default leaves about three inner steps, as many as the authors take.
+    allow_non_lipschitz : bool
+        Take an h that is not Lipschitz, such as :class:`~orthoprox.terms.L0` or
+        :class:`~orthoprox.terms.Nonnegative`: a heuristic. What h asks for then holds at ``result.y``, not at X.
 
     Examples
     --------
@@ -66,13 +71,16 @@ class MADMM(Solver[MADMMState]):
     name: ClassVar[str] = "madmm"
     summary: ClassVar[str] = "ADMM whose X-step is a few Riemannian gradient steps"
     complexity: ClassVar[str] = "unknown"
-    scope: ClassVar[Scope] = Scope(unproved=frozenset({"concave", "weakly_convex"}))
+    scope: ClassVar[Scope] = Scope(
+        lipschitz_only=False, unproved=frozenset({"concave", "weakly_convex", "not_lipschitz"})
+    )
     compilable: ClassVar[bool] = False
 
     rho0: float | None = None
     most_inner: int = 10
     balance: int = 100
-    inexact: float = 0.1
+    inexact: float = 0.3
+    allow_non_lipschitz: bool = False
 
     def __post_init__(self) -> None:
         require(self.rho0 is None or self.rho0 > 0, f"rho0 must be positive; given {self.rho0}.")
@@ -82,6 +90,7 @@ class MADMM(Solver[MADMMState]):
 
     def for_problem(self, problem: Problem) -> Self:
         self.scope.admit(problem, self.name)
+        refuse_unless_allowed(problem, self.name, self.allow_non_lipschitz)
         L = problem.f.lipschitz
         if self.rho0 is not None or L is None:  # without L_f the penalty is chosen at the first point
             return self
@@ -90,7 +99,7 @@ class MADMM(Solver[MADMMState]):
     def init(self, problem: Problem, X0: Array) -> MADMMState:
         L = lipschitz_near(problem, X0)
         rho = matching_penalty(problem, L) if self.rho0 is None else self.rho0
-        least = 2 * problem.h.weak_convexity
+        least = least_penalty(problem.h)
         require(rho >= least, f"rho0 must be at least 2 W_h = {least:.6g} for this h; given {rho}.")
         now = problem.at(X0)
         return MADMMState(t=0, now=now, Z=now.AX, U=0.0 * now.AX, rho=rho, L=L, length=FIRST_LENGTH, inner=0)
@@ -101,7 +110,7 @@ class MADMM(Solver[MADMMState]):
 
         # X: the augmented Lagrangian with Z held, as exactly as the residual deserves
         merit = Penalised(problem, problem.g.subgradient(state.now.X), rho, -1.0 * U, held=Z)
-        tolerance = max(1e-8, self.inexact * float(frobenius(state.now.AX - Z)))
+        tolerance = max(1e-8, self.inexact * rho * A.norm * float(frobenius(state.now.AX - Z)))
         found = rgbb(
             merit,
             state.now,
@@ -134,7 +143,8 @@ class MADMM(Solver[MADMMState]):
         if t >= self.balance:
             return 1.0
         primal, dual = float(frobenius(gap)), rho * float(frobenius(problem.A.adjoint(move)))
-        if primal > 10 * dual:
+        rounding = 64 * backend_of(gap).eps(gap) * problem.A.norm * problem.M.r**0.5  # of A(X), which has r columns
+        if primal > max(10 * dual, rounding):
             return 2.0
         may_halve = rho / 2 >= _least_penalty(problem) * (
             1 - 1e-9
@@ -154,7 +164,7 @@ def _least_penalty(problem: Problem) -> float:
     The prox of a weakly convex h needs twice W_h. An f that bends downwards, such as that of PCA, pulls X away
     from Z when the penalty is much smaller than its curvature: balancing then never settles.
     """
-    f, least = problem.f, 2 * problem.h.weak_convexity
+    f, least = problem.f, least_penalty(problem.h)
     pull = problem.h.lipschitz_constant(problem.shape)
     if pull == 0 or f.lipschitz is None or f.upper_curvature == f.lipschitz:
         return least

@@ -15,10 +15,10 @@ from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Problem
-from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
+from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem, refuse_unless_allowed
 from orthoprox.solvers._curvature import descends
-from orthoprox.solvers._hessian import LARGEST, formable, gram_of_map, hessian
-from orthoprox.solvers._rgbb import lipschitz_near, matching_penalty
+from orthoprox.solvers._hessian import LARGEST, formable, solved, system_matrix, system_size
+from orthoprox.solvers._rgbb import least_penalty, lipschitz_near, matching_penalty
 from orthoprox.terms._base import frobenius
 
 
@@ -37,7 +37,7 @@ class SOCMState:
     beta: float
     lam: float
     inverse: Array | None
-    """Of H + beta I + lam A*A, in the factored form."""
+    """Of H + beta I + lam A*A, or the smaller one of Woodbury's identity, in the factored form."""
     L: Scalar
     inner: Scalar
     """Inner steps taken so far; none in the factored form."""
@@ -47,7 +47,9 @@ class SOCMState:
 class SOCM(Solver[SOCMState]):
     """ADMM that splits X = P, with P on the manifold, and in its three-block form also A(X) = y.
 
-    There is no proof of convergence. A large beta freezes the run near its start, a small one lets it diverge.
+    There is no proof of convergence. A large beta freezes the run near its start, a small one lets it diverge. The
+    published beta is just at the border where a column of X is near the axis along which f bends downwards most: there
+    X swings about P for long, which a larger beta damps.
     With g present, its linearisation at P stands in for it: an extension.
 
     Parameters
@@ -60,11 +62,15 @@ class SOCM(Solver[SOCMState]):
         The second leaves h in the X-step, which is then a proximal gradient loop and needs A = I.
     solve : {"auto", "factored", "linearised"}
         The X-step of the three-block form: one product with an inverse computed at the start, for a quadratic f whose
-        matrix can be formed, or gradient steps. "auto" takes the first where it can and n is at most 3000.
+        matrix can be formed, or gradient steps. "auto" takes the first where it can and n, or the number of rows of
+        data that have few, is at most 3000.
     most_inner : int, optional
         Gradient steps in an X-step, at most: 100 in the two-block form, 1 in the linearised one by default.
     inner_tol : float
         A proximal gradient loop ends when its gradient mapping is below this.
+    allow_non_lipschitz : bool
+        Take an h that is not Lipschitz, such as :class:`~orthoprox.terms.L0` or
+        :class:`~orthoprox.terms.Nonnegative`: a heuristic. What h asks for then holds at ``result.y``, not at X.
 
     Examples
     --------
@@ -80,7 +86,9 @@ class SOCM(Solver[SOCMState]):
     name: ClassVar[str] = "socm"
     summary: ClassVar[str] = "ADMM with the orthogonality constraint split off"
     complexity: ClassVar[str] = "unknown"
-    scope: ClassVar[Scope] = Scope(unproved=frozenset({"concave", "weakly_convex"}))
+    scope: ClassVar[Scope] = Scope(
+        lipschitz_only=False, unproved=frozenset({"concave", "weakly_convex", "not_lipschitz"})
+    )
 
     beta: float | None = None
     lam: float | None = None
@@ -88,6 +96,7 @@ class SOCM(Solver[SOCMState]):
     solve: Literal["auto", "factored", "linearised"] = "auto"
     most_inner: int = DERIVED
     inner_tol: float = 1e-8
+    allow_non_lipschitz: bool = False
 
     def __post_init__(self) -> None:
         settle(self, most_inner=lambda: 100 if self.form == "two-block" else 1)
@@ -101,6 +110,7 @@ class SOCM(Solver[SOCMState]):
 
     def for_problem(self, problem: Problem) -> Self:
         self.scope.admit(problem, self.name)
+        refuse_unless_allowed(problem, self.name, self.allow_non_lipschitz)
         if self.form == "two-block" and not isinstance(problem.A, Identity):
             raise UnsupportedProblem(
                 f"The two-block form of {self.name} needs A = I; given {type(problem.A).__name__}. "
@@ -126,7 +136,7 @@ class SOCM(Solver[SOCMState]):
     def init(self, problem: Problem, X0: Array) -> SOCMState:
         L = lipschitz_near(problem, X0)
         beta, lam = self._penalties(problem, L)
-        least, name, penalty = 2 * problem.h.weak_convexity, "lam", lam
+        least, name, penalty = least_penalty(problem.h), "lam", lam
         if self.form == "two-block":
             name, penalty = "beta", beta
         require(penalty >= least, f"{name} must be at least 2 W_h = {least:.6g} for this h; given {penalty}.")
@@ -140,20 +150,20 @@ class SOCM(Solver[SOCMState]):
         """Of the matrix of the X-step, which must be positive definite; None where X-steps are gradient steps."""
         if self.solve == "linearised" or not formable(problem):
             return None
-        if self.solve == "auto" and problem.M.n > LARGEST:
+        if self.solve == "auto" and system_size(problem) > LARGEST:
             return None
-        H = hessian(problem, like)
-        K = H if self.form == "two-block" else H + lam * gram_of_map(problem, like)
+        three = self.form == "three-block"
+        K = system_matrix(problem, like, lam if three else 0.0)
         values, V = array_namespace(like).linalg.eigh(K)
-        values = values + (beta if self.form == "three-block" else beta - problem.h.weak_convexity)
+        values = values + (beta if three else beta - least_penalty(problem.h) / 2)
         smallest, rounding = float(values[0]), backend_of(like).eps(like) * float(values[-1])
         require(
             smallest > rounding,
             "The X-step has no minimiser: H + beta I"
-            f"{' + lam A*A' if self.form == 'three-block' else ''} must be positive definite, and its smallest "
+            f"{' + lam A*A' if three else ''} must be positive definite, and its smallest "
             f"eigenvalue is {smallest:.6g} with beta = {beta:.6g} and lam = {lam:.6g}. Raise beta.",
         )
-        return (V / values) @ V.T if self.form == "three-block" else None
+        return (V / values) @ V.T if three else None
 
     def step(self, problem: Problem, state: SOCMState) -> SOCMState:
         h, A, P, B, y, z, lam = problem.h, problem.A, state.P, state.B, state.y, state.z, state.lam
@@ -163,7 +173,8 @@ class SOCM(Solver[SOCMState]):
         if state.inverse is not None:
             origin = array_namespace(P).zeros_like(P)
             C = problem.f.gradient_at(origin, origin)
-            X = state.inverse @ (state.beta * (P - B) + A.adjoint(lam * y - z) + xi - C)
+            R = state.beta * (P - B) + A.adjoint(lam * y - z) + xi - C
+            X = solved(problem, state.inverse, state.beta + lam, R)
             L, inner = state.L, state.inner
         else:
             X, z, L, steps = self._descended(problem, state, xi)

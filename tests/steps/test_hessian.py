@@ -1,0 +1,71 @@
+"""The matrices of quadratic problems, on which SOCM's X-step rests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoprox import Problem
+from orthoprox.maps import Difference, Entries, Gram, Matrix
+from orthoprox.solvers import _hessian as formed
+from orthoprox.terms import L1, ComposedQuadratic, ExplainedVariance, LeastSquares, Linear, Quadratic, QuadraticTerm
+from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        Quadratic(S),
+        Quadratic(S, 0.3) + Linear(T),
+        LeastSquares(B, np.ones((14, R))),
+        ExplainedVariance(Gram(Matrix(B))),
+        ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()),
+    ],
+)
+def test_the_matrix_of_a_quadratic_term(f):
+    problem = Problem.of(f + L1() @ Matrix(C), over=M)
+    assert formed.formable(problem)
+    H, K = formed.hessian(problem, T), formed.gram_of_map(problem, T)
+    X, D = M.random(1), M.random(2)
+    assert np.allclose(H @ D, problem.f.gradient(X + D) - problem.f.gradient(X), atol=1e-10)
+    assert np.allclose(K @ D, problem.A.adjoint(problem.A(D)), atol=1e-12)
+
+
+def test_what_has_no_matrix():
+    assert formed.formable(Problem.of(L1(), over=M))
+    assert not formed.hessian(Problem.of(L1(), over=M), T).any()
+    for expression in (
+        LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + L1() @ Entries(MASK),
+    ):
+        assert not formed.formable(Problem.of(expression, over=M))
+    assert not formed.formable(PROBLEMS["own function"])
+
+    class Own(QuadraticTerm):  # may do anything to the columns
+        weight, lipschitz = 1.0, 1.0
+
+        def product(self, X):
+            return X
+
+        def value_at(self, X, HX):
+            return np.sum(X * HX) / 2
+
+        def gradient_at(self, X, HX):
+            return HX
+
+    assert not formed.formable(Problem(M=M, f=Own(), h=L1()))
+
+
+def test_where_the_small_inverse_is_not_taken():
+    few = ExplainedVariance(C[:3])
+    assert formed.system_size(Problem.of(few + L1(), over=M)) == 3
+    for expression in (
+        ExplainedVariance(C[:4]) + L1(),  # two products with B and one with a 4-by-4 cost more than one with a 9-by-9
+        few + L1() @ Matrix(B),
+        few + Linear(T) + L1(),
+        Quadratic(S) + L1(),
+    ):
+        problem = Problem.of(expression, over=M)
+        assert formed.few_rows(problem) is None
+        assert formed.system_size(problem) == N

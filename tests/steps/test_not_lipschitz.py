@@ -1,0 +1,144 @@
+"""SOCM and MADMM with an h that is not Lipschitz: only for those who ask, and with a note."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from orthoprox import Iterations, Problem, Recorder, Status, Stiefel, named, solve
+from orthoprox._fields import replace
+from orthoprox.driver.stopping import NotFinite
+from orthoprox.maps import Matrix
+from orthoprox.solvers import MADMMState, SOCMState, UnsupportedProblem
+from orthoprox.terms import L0, MCP, ExplainedVariance, LargestK, Nonnegative
+from steps.cases import B, C, M, N, R, random_triple
+
+COUNT = Problem.of(ExplainedVariance(B, 0.3) - 0.2 * LargestK(5) + 0.4 * L0(), over=M)
+CONE = Problem.of(ExplainedVariance(B, 0.3) + Nonnegative(), over=M)
+MAPPED = Problem.of(ExplainedVariance(B, 0.3) + 0.4 * L0() @ Matrix(C), over=M)
+FORMS = {"madmm": ("madmm", {}), "socm": ("socm", {}), "two-block": ("socm", {"form": "two-block"})}
+
+
+@pytest.fixture(params=FORMS)
+def method(request):
+    name, settings = FORMS[request.param]
+    return named(name, allow_non_lipschitz=True, **settings)
+
+
+@pytest.mark.parametrize("problem", [COUNT, CONE], ids=["count", "cone"])
+@pytest.mark.parametrize("name", ["madmm", "socm"])
+def test_it_is_refused_unless_asked_for(name, problem):
+    sentence = f"{name} needs a Lipschitz h; given {type(problem.h).__name__}.*Pass allow_non_lipschitz=True"
+    with pytest.raises(UnsupportedProblem, match=sentence):
+        solve(problem, name)
+    result = solve(problem, named(name, allow_non_lipschitz=True), stop=Iterations(3))
+    assert result.iterations == 3
+    assert sum("no theory for an h that is not Lipschitz" in note for note in result.notes) == 1
+    assert not any("weakly convex" in note for note in result.notes)
+
+
+def test_a_lipschitz_h_needs_no_leave_and_gets_no_note():
+    problem = Problem.of(ExplainedVariance(B, 0.3) + 0.4 * MCP(0.5, 3.0), over=M)
+    for name in ("madmm", "socm"):
+        notes = solve(problem, name, stop=Iterations(2)).notes
+        assert [note for note in notes if "Lipschitz" in note] == []
+        assert sum("only weakly convex" in note for note in notes) == 1
+
+
+def test_the_scope_says_so():
+    for name in ("madmm", "socm"):
+        assert "h need not be Lipschitz*" in str(named(name).scope)
+    assert str(named("obcd").scope).endswith("h need not be Lipschitz")  # covered by its theory
+
+
+@pytest.mark.parametrize("name", ["oadmm-ep", "radmm", "manial-1", "spgm-rr", "subgradient"])
+def test_others_refuse_it_for_good(name):
+    with pytest.raises(UnsupportedProblem, match=f"{name} needs a Lipschitz h; given L0"):
+        solve(COUNT, name)
+
+
+def test_penalties_are_finite(method):
+    for problem in (COUNT, CONE):
+        L = problem.f.lipschitz
+        chosen = method.for_problem(problem)
+        state = chosen.init(problem, M.random(0))
+        if method.name == "madmm":
+            assert (chosen.rho0, state.rho) == (L, L)
+        else:
+            assert (state.beta, state.lam) == (2 * L if method.form == "two-block" else L, L)
+        if method.name == "madmm":  # and may fall
+            E = np.ones((N, R))
+            assert chosen._balanced(problem, 0, 4 * L, 0 * E, E) == 0.5
+    alone = Problem.of(Nonnegative(), over=M)  # neither f nor h has a scale
+    state = method.for_problem(alone).init(alone, M.random(0))
+    assert (state.rho if method.name == "madmm" else state.lam) == 1.0
+
+
+@pytest.mark.parametrize("problem", [COUNT, CONE, MAPPED], ids=["count", "cone", "of a map"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_prox_is_taken_of_whatever_h_is(problem, seed):
+    _, X, _, y, z = random_triple(problem, seed + 10)
+    solver = named("madmm", balance=0, allow_non_lipschitz=True)
+    old = MADMMState(t=7, now=problem.at(X), Z=y, U=0.3 * z, rho=9.0, L=17.0, length=0.02, inner=40)
+    new = solver.step(problem, old)
+    W = new.now.AX + 0.3 * z
+    kept = W > 0 if isinstance(problem.h, Nonnegative) else np.abs(W) > np.sqrt(2 * 0.4 / 9)
+    assert 0 < np.sum(kept) < kept.size
+    assert np.array_equal(new.Z, np.where(kept, W, 0))
+    assert np.allclose(new.U, W - new.Z, atol=1e-12)
+    solver = named("socm", beta=40.0, lam=15.0, allow_non_lipschitz=True)
+    old = SOCMState(**{**vars(solver.init(problem, X)), "y": y, "z": z})
+    new = solver.step(problem, old)
+    W = problem.A(new.X) + z / 15
+    kept = W > 0 if isinstance(problem.h, Nonnegative) else np.abs(W) > np.sqrt(2 * 0.4 / 15)
+    assert 0 < np.sum(kept) < kept.size
+    assert np.array_equal(new.y, np.where(kept, W, 0))
+    assert np.allclose(new.z, 15 * (W - new.y), atol=1e-12)
+
+
+def settled(method):
+    """With the default beta X would swing for ever where L_f is 25, see test_socm.py."""
+    return replace(method, beta=60.0) if method.name == "socm" else method
+
+
+def test_the_fewest_entries_are_found(method):
+    # The first three axes explain most, and have one entry each.
+    axes = np.eye(N)[:, :R]
+    data = np.diag([5.0, 4.0, 3.0, *np.ones(N - R)])
+    problem = Problem.of(ExplainedVariance(data) + 0.5 * L0(), over=M)
+    start = problem.M.project(axes + 0.1 * np.random.default_rng(4).standard_normal((N, R)))
+    result = solve(problem, settled(method), start, stop=Iterations(1000), record=Recorder(every=100))
+    assert np.count_nonzero(result.y) == R
+    assert np.allclose(result.X, axes, atol=1e-6)
+    assert result.criticality < 1e-5
+
+
+def test_components_without_negative_entries_are_found(method):
+    # The data are positive mixtures of three disjoint groups of variables, so the best X is known.
+    groups = (np.arange(N)[:, None] % R == np.arange(R)) / np.sqrt(N / R)
+    scores = np.linalg.qr(np.random.default_rng(3).standard_normal((30, R)))[0] * np.array([5.0, 4.0, 3.0])
+    problem = Problem.of(ExplainedVariance(scores @ groups.T) + Nonnegative(), over=Stiefel(N, R))
+    start = groups + 0.1 * np.random.default_rng(4).standard_normal((N, R))
+    start = problem.M.project(start)
+    result = solve(problem, settled(method), start, stop=Iterations(1000), record=Recorder(every=100))
+    assert result.status is Status.ITERATIONS  # an infinite objective on the way does not end the run
+    assert np.min(result.y) >= 0
+    assert np.allclose(result.X, groups, atol=1e-6)
+    assert result.criticality < 1e-5
+    assert result.infeasibility < 1e-12
+
+
+@pytest.mark.parametrize("measure", ["objective", "criticality"])
+def test_only_what_a_constraint_makes_infinite_is_let_through(measure):
+    X = M.random(0)
+
+    def verdict(problem, value):
+        measured = {"objective": 1.0, "criticality": 1.0, measure: value}
+        return NotFinite(measure=True)(SimpleNamespace(X=X, state=(X,), problem=problem, **measured))
+
+    lipschitz = Problem.of(ExplainedVariance(B, 0.3) + MCP(), over=M)
+    assert verdict(CONE, np.inf) is verdict(lipschitz, 1.0) is None
+    for problem, value in ((CONE, np.nan), (CONE, -np.inf), (lipschitz, np.inf), (lipschitz, np.nan)):
+        assert verdict(problem, value) is Status.NOT_FINITE
