@@ -12,6 +12,7 @@ from orthoprox.solvers.madmm import MADMM, MADMMState
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.manial_2 import ManIAL2
 from orthoprox.solvers.manpg import ManPG, ManPGAda, ManPGState
+from orthoprox.solvers.oadmm import OADMM, OADMMState
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
 from orthoprox.solvers.oadmm_rr import OADMMRR, OADMMRRState
 from orthoprox.solvers.obcd import OBCD, OBCDState
@@ -24,6 +25,7 @@ from orthoprox.solvers.subgradient import Subgradient, SubgradientState
 
 __all__ = [
     "MADMM",
+    "OADMM",
     "OADMMEP",
     "OADMMRR",
     "OBCD",
@@ -45,6 +47,7 @@ __all__ = [
     "SPGMRR",
     "SPGMRRState",
     "OADMMEPState",
+    "OADMMState",
     "OADMMRRState",
     "OBCDState",
     "SOCMState",
@@ -58,6 +61,7 @@ __all__ = [
 ]
 
 SOLVERS: dict[str, type[Solver[Any]]] = {
+    "oadmm": OADMM,
     "oadmm-ep": OADMMEP,
     "oadmm-rr": OADMMRR,
     "madmm": MADMM,

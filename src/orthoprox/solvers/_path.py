@@ -1,0 +1,66 @@
+"""The homotopy towards a problem with g: that without g first, with the least weight of h at which h - g vanishes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from orthoprox._fields import replace
+from orthoprox._types import Array
+from orthoprox.problem import Problem
+from orthoprox.solvers._schedules import entry_slope
+
+_STAGES = 12
+_NARROW = 1.03
+
+
+@dataclass(frozen=True)
+class Path:
+    """The present share of the weight of h, and between which shares h - g begins to vanish."""
+
+    level: float
+    low: float
+    """The largest share known at which h - g does not vanish."""
+    high: float
+    """The least share known at which it does; infinite as long as there is none."""
+    stage: int
+    closing: bool
+    """Whether the share is found and only an exact solution is missing."""
+    finished: bool
+
+    @staticmethod
+    def over() -> Path:
+        return Path(1.0, 0.0, math.inf, 0, False, True)
+
+
+def first_level(problem: Problem) -> Path:
+    """Where to begin: the slope of h a thousandth of the curvature of f."""
+    slope = entry_slope(problem.h)
+    level = 1e-3 * (problem.f.lipschitz or 0.0) / slope if slope > 0 else 1.0
+    return Path(level, 0.0, math.inf, 0, False, False) if 0 < level < 1 else Path.over()
+
+
+def vanishes(problem: Problem, y: Array) -> bool:
+    """Whether h - g is zero at y, which is not."""
+    whole = float(problem.h.value(y))
+    return whole > 0 and whole - float(problem.g.value(y)) <= 1e-12 * whole
+
+
+def next_level(path: Path, problem: Problem, y: Array) -> Path:
+    """Double the share until h - g vanishes at y, then narrow the interval in which it begins to."""
+    if vanishes(problem, y):
+        low, high = path.low, min(path.high, path.level)
+    else:
+        low, high = max(path.low, path.level), path.high
+    stage = path.stage + 1
+    if math.isinf(high):
+        return Path.over() if path.level >= 1.0 else Path(min(2 * path.level, 1.0), low, high, stage, False, False)
+    if stage >= _STAGES or high <= _NARROW * low:
+        return Path(high, low, high, stage, True, False)
+    return Path(math.sqrt(low * high) if low > 0 else high / 2, low, high, stage, False, False)
+
+
+def raised(path: Path) -> Path:
+    """A little more weight: the exact solution had too many entries. Past the whole weight the homotopy is over."""
+    level = _NARROW * path.level
+    return Path.over() if level >= 1.0 else replace(path, level=level, stage=path.stage + 1)

@@ -1,0 +1,332 @@
+"""OADMM: the paper's ADMM made fast, with its own safe iteration behind it. docs/oadmm.md explains the method."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from array_api_compat import array_namespace
+
+from orthoprox._fields import replace, require
+from orthoprox._types import Array
+from orthoprox.backends import backend_of
+from orthoprox.maps import Identity
+from orthoprox.problem import Certificate, Point, Problem, criticality
+from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._manial import ManIALState
+from orthoprox.solvers._path import Path, first_level, next_level, raised, vanishes
+from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
+from orthoprox.solvers.manial_1 import ManIAL1
+from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
+from orthoprox.terms import Zero
+from orthoprox.terms._base import frobenius
+
+_LONGER = 3  # memory where the blocks are augmented Lagrangian steps, after which Crit goes up and down
+_BLOCKS = 3  # between two weights of the homotopy
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OADMMState:
+    """Where OADMM is."""
+
+    t: int
+    now: Point
+    y: Array
+    z: Array
+    path: Path
+    """Where the homotopy in the weight of h is; over from the beginning where there is no g."""
+    explored: int
+    """Blocks since the homotopy was over."""
+    boost: float
+    """How much the penalty has been raised because the residual did not fall."""
+    recent: tuple[float, ...]
+    """Crit after the last blocks that were accepted."""
+    waited: int
+    """Blocks since Newton's method was last tried."""
+    tried: float
+    """Crit when Newton's method was last tried."""
+    reached: float
+    """F after that."""
+    radius: float
+    """Of its trust region."""
+    safe: int
+    """Iterations of the paper's own method that were taken."""
+    inner: ManIALState | None
+    """For problems whose X-step needs several inner steps."""
+    steps: int
+    """Iterations in all, those within blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OADMM(Solver[OADMMState]):
+    """ADMM with projections, a penalty that fits the problem, and Newton's method on the zeros it finds.
+
+    A step is a block of iterations, or an attempt to finish by Newton's method. A block that does not bring Crit
+    down is redone with the settings for which the paper proves convergence, so that its theorem holds for what is run.
+
+    Parameters
+    ----------
+    explore : int
+        Blocks with a penalty that rises from a small value, at which the iterates roam and find lower minima. With
+        0 the method stays near its start: take it for warm starts.
+    block : int
+        Iterations in a block.
+    roam, settle : float
+        The first and the last penalty, in units of the curvature that the penalty has to outweigh.
+    rounds : int
+        Newton steps in an attempt, at most.
+    polish : bool
+        Whether to try Newton's method.
+    homotopy : bool
+        Whether to approach a problem with g through that without, its weight rising.
+    memory : int
+        Crit has to fall below its largest value after this many accepted blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import Critical, Iterations, solve
+    >>> from orthoprox.models import sparse_pca
+    >>> D = np.random.default_rng(0).standard_normal((40, 12))
+    >>> result = solve(sparse_pca(D, n_components=2, weight=0.1), stop=Iterations(200) | Critical(1e-8))
+    >>> result.converged, bool((result.X == 0).any())
+    (True, True)
+    """
+
+    name: ClassVar[str] = "oadmm"
+    summary: ClassVar[str] = "OADMM with fitted penalties and Newton steps, guarded by the paper's own"
+    complexity: ClassVar[str] = "O(eps^-3)"
+    scope: ClassVar[Scope] = Scope()
+    compilable: ClassVar[bool] = False
+
+    explore: int = 15
+    block: int = 20
+    roam: float = 0.3
+    settle: float = 0.7
+    rounds: int = 15
+    polish: bool = True
+    homotopy: bool = True
+    memory: int = 10
+
+    def __post_init__(self) -> None:
+        for name, least in (("explore", 0), ("block", 1), ("rounds", 1), ("memory", 1)):
+            require(getattr(self, name) >= least, f"{name} must be at least {least}; given {getattr(self, name)}.")
+        require(
+            0 < self.roam <= self.settle,
+            f"roam must be positive and at most settle; given {self.roam} and {self.settle}.",
+        )
+
+    @property
+    def _patience(self) -> int:
+        """Blocks after which Newton's method is tried although Crit is not much smaller than the last time."""
+        return 15 + self.explore
+
+    def init(self, problem: Problem, X0: Array) -> OADMMState:
+        now = problem.at(X0)
+        one_step = _one_step(problem)
+        follow = self.homotopy and one_step and self.explore > 0 and not isinstance(problem.g, Zero)
+        return OADMMState(
+            t=0,
+            now=now,
+            y=now.AX,
+            z=0.0 * now.AX,
+            path=first_level(problem) if follow else Path.over(),
+            explored=0,
+            boost=1.0,
+            recent=(),
+            waited=0,
+            tried=math.inf,
+            reached=math.inf,
+            radius=0.1 * math.sqrt(problem.M.r),
+            safe=0,
+            inner=None if one_step else ManIAL1().for_problem(problem).init(problem, X0),
+            steps=0,
+        )
+
+    def step(self, problem: Problem, state: OADMMState) -> OADMMState:
+        if not state.path.finished:
+            return self._along(problem, state)
+        if self._due(problem, state):
+            polished = self._polished(problem, state)
+            if polished is not None:
+                return polished
+            crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
+            state = replace(state, waited=0, tried=min(crit, state.tried))
+        return self._guarded(problem, state)
+
+    def _along(self, problem: Problem, state: OADMMState) -> OADMMState:
+        """Some blocks without g and with a weaker h, and what weight comes next."""
+        path, now, y, z = state.path, state.now, state.y, state.z
+        easier = Problem(M=problem.M, f=problem.f, h=path.level * problem.h, A=problem.A)
+        for _ in range(_BLOCKS):
+            now, y, z = self._block(easier, now, y, z, self.settle)
+        steps = state.steps + _BLOCKS * self.block
+        if not path.closing:
+            following = next_level(path, problem, y)
+        else:
+            found = self._newton(easier, now, y, z, state.radius) if polishable(problem) else None
+            if found is not None:
+                now, y, z, steps = found.point, found.point.X, found.z, steps + found.products
+            following = Path.over() if found is not None and vanishes(problem, y) else raised(path)
+        if following.finished and vanishes(problem, y):
+            # On the entries that are left z takes back what dg takes away; elsewhere it stays a multiplier for f.
+            return replace(
+                state, t=state.t + 1, now=now, y=y, z=z + problem.g.subgradient(y), path=following, steps=steps
+            )
+        low, high = (following.level * bound for bound in problem.h.subdifferential(0.0 * y))  # type: ignore[attr-defined]
+        z = array_namespace(z).clip(z * (following.level / path.level), low, high)
+        return replace(state, t=state.t + 1, now=now, y=y, z=z, path=following, steps=steps)
+
+    def _block(self, problem: Problem, now: Point, y: Array, z: Array, factor: float) -> tuple[Point, Array, Array]:
+        """OADMM-EP for A = I and concave f, which is below its linearisation: no proximal term, and no smoothing."""
+        f, g, h, M = problem.f, problem.g, problem.h, problem.M
+        beta = factor * _curvature(problem, now, z)
+        with_g = not isinstance(g, Zero)
+        for _ in range(self.block):
+            G = f.gradient_at(now.X, now.HX)
+            if with_g:
+                G = G - g.subgradient(now.X)
+            X = M.project(beta * y - z - G)
+            u = X + z / beta
+            y = h.prox(u, 1 / beta)
+            z = beta * (u - y)
+            now = Point(X, f.product(X), X)
+        return now, y, z
+
+    def _guarded(self, problem: Problem, state: OADMMState) -> OADMMState:
+        """A fast block if it brings Crit down, and otherwise one of the paper's."""
+        roaming = state.explored < self.explore
+        inner = state.inner
+        if inner is None:
+            share = min(1.0, state.explored / (0.8 * self.explore)) if self.explore else 1.0
+            factor = state.boost * self.roam * (self.settle / self.roam) ** share
+            now, y, z = self._block(problem, state.now, state.y, state.z, factor)
+            steps = self.block
+        else:
+            before = inner.inner
+            inner = ManIAL1().for_problem(problem).step(problem, inner)
+            now, y, z = inner.now, inner.Y, -1.0 * inner.Z
+            steps = inner.inner - before
+        crit = criticality(problem, Certificate(now, y, z)).total
+        new = replace(
+            state,
+            t=state.t + 1,
+            now=now,
+            y=y,
+            z=z,
+            explored=state.explored + 1,
+            waited=state.waited + 1,
+            steps=state.steps + steps,
+            inner=inner,
+        )
+        if roaming and inner is None:
+            return new
+        memory = self.memory if inner is None else _LONGER * self.memory
+        if len(state.recent) < memory or crit < 0.999 * max(state.recent):
+            return replace(new, recent=(*state.recent, crit)[-memory:])
+        return self._safe(problem, state)
+
+    def _safe(self, problem: Problem, state: OADMMState) -> OADMMState:
+        """A block of OADMM-EP as the paper has it, from where the state is."""
+        method = OADMMEP().for_problem(problem)
+        L = problem.f.lipschitz
+        start = method.init(problem, state.now.X)
+        paper = OADMMEPState(
+            t=state.safe, now=state.now, before=state.now, y=state.y, z=state.z, L=start.L if L is None else L
+        )
+        for _ in range(self.block):
+            paper = method.step(problem, paper)
+        reached = method.certificate(problem, paper)
+        inner = state.inner
+        if inner is not None:
+            inner = replace(inner, now=paper.now, Y=reached.y, Z=-1.0 * reached.z, t=inner.t + 1)
+        return replace(
+            state,
+            t=state.t + 1,
+            now=paper.now,
+            y=reached.y,
+            z=reached.z,
+            boost=min(1.2 * state.boost, 10.0),
+            recent=state.recent[1:],
+            waited=state.waited + 1,
+            safe=paper.t,
+            steps=state.steps + self.block,
+            inner=inner,
+        )
+
+    def _due(self, problem: Problem, state: OADMMState) -> bool:
+        """Whether to try Newton's method: when Crit is small, or much smaller than the last time, or after a while."""
+        if not self.polish or not polishable(problem):
+            return False
+        if is_sparse_enough(problem, state.y):
+            return state.radius > 1e-8  # h - g vanishes: what remains is f on k entries
+        if state.explored < self.explore or state.waited == 0:
+            return False
+        crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
+        first = 1e-3 * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
+        return crit <= min(0.2 * state.tried, first) or state.waited > self._patience
+
+    def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float) -> Polished | None:
+        scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
+        return polish(
+            problem,
+            y,
+            z,
+            radius=max(radius, 0.02 * math.sqrt(problem.M.r)),
+            rounds=self.rounds,
+            tolerance=64 * backend_of(y).eps(y) * scale,
+            on=filled(problem, now, y),
+        )
+
+    def _polished(self, problem: Problem, state: OADMMState) -> OADMMState | None:
+        found = self._newton(problem, state.now, state.y, state.z, state.radius)
+        if found is None:
+            return None
+        crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
+        # Where Newton's method gets further than the blocks before it did, one block will do before the next attempt.
+        value, reached = float(problem.objective(state.now)), float(problem.objective(found.point))
+        if reached > value and found.residual > 0.5 * crit:
+            return None  # the zeros of y were not yet the right ones
+        productive = found.steps >= self.rounds and value - reached > 2 * max(state.reached - value, 0.0)
+        inner = state.inner
+        if inner is not None:
+            inner = replace(inner, now=found.point, Y=found.point.AX, Z=-1.0 * found.z, t=inner.t + 1)
+        return replace(
+            state,
+            t=state.t + 1,
+            now=found.point,
+            y=found.point.X,
+            z=found.z,
+            recent=(*state.recent, found.residual)[1:],
+            waited=self._patience if productive else 0,
+            tried=min(crit, state.tried),
+            reached=reached,
+            radius=found.radius,
+            steps=state.steps + found.products,
+            inner=inner,
+        )
+
+    def point(self, state: OADMMState) -> Array:
+        return state.now.X
+
+    def certificate(self, problem: Problem, state: OADMMState) -> Certificate:
+        return Certificate(state.now, state.y, state.z)
+
+
+def _one_step(problem: Problem) -> bool:
+    """Whether one projection does for an X-step: A = I, and f lies below its linearisations."""
+    return isinstance(problem.A, Identity) and problem.f.upper_curvature == 0
+
+
+def _curvature(problem: Problem, now: Point, z: Array) -> float:
+    """What the penalty has to outweigh: the downward curvature of F along the manifold, or the kinks of h.
+
+    The first is L_f plus the mean eigenvalue of the multiplier X'(grad f + z) of the constraint; the second
+    the penalty at which the prox of h moves entries by as much as they are large in the mean.
+    """
+    xp, h, r = array_namespace(now.X), problem.h, problem.M.r
+    L = problem.f.lipschitz or 0.0
+    multiplier = float(xp.sum(now.X * (problem.f.gradient_at(now.X, now.HX) + z))) / r
+    kinks = h.lipschitz_constant(problem.shape) / math.sqrt(r)
+    return max(L + multiplier, kinks, 2 * h.weak_convexity / 0.3) or 1.0
