@@ -20,7 +20,7 @@ from orthoprox.problem import Criticality, Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.solvers._base import S
 
-DEFAULT_SOLVER = "oadmm-ep"
+DEFAULT_SOLVER = "oadmm"
 
 
 def iterate(problem: Problem, solver: Solver[S], state: S) -> Iterator[S]:

@@ -174,7 +174,10 @@ class _Face:
         left = xp.zeros_like(Y) > 1 if self.free else (self.on > 0) & hinged & (Y * self.sign <= 0)
         on = xp.where(left, 0.0, self.on)
         X = restored(Y, on, support)
-        return (None if X is None else self.problem.at(X)), left, on
+        if X is None:
+            return None, left, on
+        rounding = 64 * backend_of(X).eps(X)
+        return self.problem.at(X if self.free else xp.where(xp.abs(X) > rounding, X, 0.0)), left, on
 
     def keep(self, kept: Array) -> None:
         """Take the others off the face."""

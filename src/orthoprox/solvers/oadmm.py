@@ -19,7 +19,7 @@ from orthoprox.solvers._path import Path, first_level, next_level, raised, vanis
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
-from orthoprox.terms import Zero
+from orthoprox.terms import LargestK, Zero
 from orthoprox.terms._base import frobenius
 
 _LONGER = 3  # memory where the blocks are augmented Lagrangian steps, after which Crit goes up and down
@@ -168,7 +168,10 @@ class OADMM(Solver[OADMMState]):
             found = self._newton(easier, now, y, z, state.radius) if polishable(problem) else None
             if found is not None:
                 now, y, z, steps = found.point, found.point.X, found.z, steps + found.products
-            following = Path.over() if found is not None and vanishes(problem, y) else raised(path)
+            done = found is not None and vanishes(problem, y)
+            if isinstance(problem.g, LargestK):
+                done = done and is_sparse_enough(problem, y)
+            following = Path.over() if done else raised(path)
         if following.finished and vanishes(problem, y):
             # On the entries that are left z takes back what dg takes away; elsewhere it stays a multiplier for f.
             return replace(
