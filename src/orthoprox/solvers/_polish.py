@@ -12,6 +12,7 @@ from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._support import Support, restored
+from orthoprox.solvers._trust import truncated
 from orthoprox.terms import EntrywiseTerm, LargestK, QuadraticTerm
 from orthoprox.terms._base import frobenius
 
@@ -110,10 +111,10 @@ class _Face:
     def bend(self, X: Array) -> Array | float:
         """The second derivative of h: the slope of its prox at X + mu h'(X) is 1/(1 + mu h'')."""
         h = self.problem.h
-        if self.free or h.weak_convexity == 0:
+        if self.free:
             return 0.0
         xp = array_namespace(X)
-        mu = 0.5 / h.weak_convexity
+        mu = 0.5 / h.weak_convexity if h.weak_convexity > 0 else 1.0
         slope = h.prox_slope(X + mu * self.slope(X), mu)  # type: ignore[attr-defined]
         return (1.0 / xp.where(slope > 0, slope, xp.ones_like(slope)) - 1.0) / mu * self.on
 
@@ -199,9 +200,15 @@ class _Model:
         pull = face.pull(now)
         # Lam is what z says of it, also where the face does not; on the face it is set right.
         self.Lam = Lam + self.support.normal(pull - (now.X @ Lam) * face.on)
-        self.g = pull - (now.X @ self.Lam) * face.on
+        # Once more tangent: what rounding leaves of the normal part is much beside a short gradient.
+        self.g = self.support.tangent(pull - (now.X @ self.Lam) * face.on)
         self.inward = float(frobenius(self.g))
-        self.bend = face.bend(now.X)
+        self.face, self.bend = face, face.bend(now.X)
+
+    def apply(self, Q: Array) -> Array:
+        """The Hessian."""
+        HQ = self.face.problem.f.product(Q) + self.bend * Q - Q @ self.Lam
+        return self.support.tangent(HQ * self.face.on, 1e-12)
 
 
 def polish(
@@ -242,7 +249,9 @@ def polish(
             break
         new = None
         while new is None and steps < rounds and radius >= _LEAST_RADIUS:
-            D, promised, edge, used = _truncated(face, model, radius, scale)
+            # More than this is lost in rounding, where conjugate gradients would see a curvature that is none.
+            accuracy = max(min(0.1, model.inward / scale), math.sqrt(backend_of(X).eps(X)))
+            D, promised, edge, used = truncated(model.apply, model.g, radius, accuracy, _CG_STEPS)
             steps, products = steps + 1, products + used
             trial, left, kept = face.moved(model.support, now.X + D)
             change = math.inf if trial is None else float(problem.objective(trial)) - value
@@ -298,29 +307,3 @@ def _separated(y: Array, on: Array, least: float) -> Array:
                 columns[i], columns[j] = on[:, i] - first, on[:, j] - (both - first)
                 on = xp.stack(columns, axis=1)
     return on
-
-
-def _truncated(face: _Face, model: _Model, radius: float, scale: float) -> tuple[Array, float, bool, int]:
-    """Steihaug's conjugate gradients: a tangent D in the region, the change it promises, whether it is at the edge."""
-    xp, product = array_namespace(model.X), face.problem.f.product
-    D, R = 0.0 * model.X, -model.g
-    Q = R
-    square = float(xp.sum(R * R))
-    enough = min(0.1, math.sqrt(square) / scale) ** 2 * square
-    length, promised = 0.0, 0.0
-    for used in range(1, _CG_STEPS + 1):
-        HQ = product(Q) + model.bend * Q - Q @ model.Lam
-        W = model.support.tangent(HQ * face.on, 1e-12)
-        curvature, q, dq = float(xp.sum(Q * W)), float(xp.sum(Q * Q)), float(xp.sum(D * Q))
-        a = square / curvature if curvature > 0 else math.inf
-        if curvature <= 0 or length + 2 * a * dq + a * a * q >= radius**2:
-            a = (-dq + math.sqrt(dq * dq + q * max(radius**2 - length, 0.0))) / q if q > 0 else 0.0
-            return D + a * Q, promised - a * square + 0.5 * a * a * curvature, True, used
-        D, R = D + a * Q, R - a * W
-        promised -= 0.5 * a * square
-        length = float(xp.sum(D * D))
-        square, before = float(xp.sum(R * R)), square
-        if square <= enough:
-            break
-        Q = R + (square / before) * Q
-    return D, promised, False, used

@@ -37,7 +37,7 @@ class Support:
         columns = max(1, _AT_ONCE // (n * r))
         parts = []
         for j in range(0, r, columns):
-            S = on[:, j : j + columns]
+            S = on[:, j : min(j + columns, r)]
             wide = xp.reshape(S[:, :, None] * X[:, None, :], (n, S.shape[1] * r))
             parts.append(xp.reshape(X.T @ wide, (r, S.shape[1], r)))
         self._blocks = xp.permute_dims(xp.concat(parts, axis=1), (1, 0, 2))
@@ -92,11 +92,12 @@ def restored(Y: Array, on: Array, near: Support | None = None) -> Array | None:
     X = Y * on
     eye = xp.eye(X.shape[1], dtype=X.dtype, device=device(X))
     support = Support(X, on) if near is None else near
-    before = float("inf")
-    for _ in range(_CHORDS):
+    before = first = float("inf")
+    for k in range(_CHORDS):
         E = X.T @ X - eye
         error = float(xp.max(xp.abs(E)))
-        if not error < 2:
+        first = min(first, error) if k == 0 else first
+        if not error < 2 or (k >= 8 and error > 0.1 * first):
             return None
         if error <= 16 * eps or (error <= 4096 * eps and error > 0.5 * before):
             return X

@@ -14,6 +14,7 @@ from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Point, Problem, criticality
 from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._lagrangian import Multiplied, has_newton_steps, multiplied, multiplier_step
 from orthoprox.solvers._manial import ManIALState
 from orthoprox.solvers._path import Path, first_level, next_level, raised, vanishes
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
@@ -23,6 +24,7 @@ from orthoprox.terms import LargestK, Zero
 from orthoprox.terms._base import frobenius
 
 _LONGER = 3  # memory where the blocks are augmented Lagrangian steps, after which Crit goes up and down
+_MULTIPLIERS = 5  # steps of the method of multipliers in a block
 _BLOCKS = 3  # between two weights of the homotopy
 
 
@@ -48,12 +50,16 @@ class OADMMState:
     """Crit when Newton's method was last tried."""
     reached: float
     """F after that."""
+    failures: int
+    """How many of its attempts came to nothing."""
     radius: float
     """Of its trust region."""
     safe: int
     """Iterations of the paper's own method that were taken."""
+    newton: Multiplied | None
+    """For problems whose X-step takes Newton steps."""
     inner: ManIALState | None
-    """For problems whose X-step needs several inner steps."""
+    """For problems whose X-step takes gradient steps."""
     steps: int
     """Iterations in all, those within blocks."""
 
@@ -125,6 +131,7 @@ class OADMM(Solver[OADMMState]):
     def init(self, problem: Problem, X0: Array) -> OADMMState:
         now = problem.at(X0)
         one_step = _one_step(problem)
+        by_newton = not one_step and has_newton_steps(problem)
         follow = self.homotopy and one_step and self.explore > 0 and not isinstance(problem.g, Zero)
         return OADMMState(
             t=0,
@@ -138,9 +145,11 @@ class OADMM(Solver[OADMMState]):
             waited=0,
             tried=math.inf,
             reached=math.inf,
+            failures=0,
             radius=0.1 * math.sqrt(problem.M.r),
             safe=0,
-            inner=None if one_step else ManIAL1().for_problem(problem).init(problem, X0),
+            newton=multiplied(problem, now, 0.0 * now.AX, 4 * _kinks(problem, now)) if by_newton else None,
+            inner=None if one_step or by_newton else ManIAL1().for_problem(problem).init(problem, X0),
             steps=0,
         )
 
@@ -152,7 +161,7 @@ class OADMM(Solver[OADMMState]):
             if polished is not None:
                 return polished
             crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
-            state = replace(state, waited=0, tried=min(crit, state.tried))
+            state = replace(state, waited=0, tried=min(crit, state.tried), failures=state.failures + 1)
         return self._guarded(problem, state)
 
     def _along(self, problem: Problem, state: OADMMState) -> OADMMState:
@@ -200,17 +209,22 @@ class OADMM(Solver[OADMMState]):
     def _guarded(self, problem: Problem, state: OADMMState) -> OADMMState:
         """A fast block if it brings Crit down, and otherwise one of the paper's."""
         roaming = state.explored < self.explore
-        inner = state.inner
-        if inner is None:
+        newton, inner = state.newton, state.inner
+        if newton is not None:
+            before = newton.products
+            tolerance = 1e-3 * min(state.recent, default=1.0)
+            for _ in range(_MULTIPLIERS):
+                newton = multiplier_step(problem, newton, tolerance)
+            now, y, z, steps = newton.now, newton.y, newton.z, newton.products - before
+        elif inner is not None:
+            before = inner.inner
+            inner = ManIAL1().for_problem(problem).step(problem, inner)
+            now, y, z, steps = inner.now, inner.Y, -1.0 * inner.Z, inner.inner - before
+        else:
             share = min(1.0, state.explored / (0.8 * self.explore)) if self.explore else 1.0
             factor = state.boost * self.roam * (self.settle / self.roam) ** share
             now, y, z = self._block(problem, state.now, state.y, state.z, factor)
             steps = self.block
-        else:
-            before = inner.inner
-            inner = ManIAL1().for_problem(problem).step(problem, inner)
-            now, y, z = inner.now, inner.Y, -1.0 * inner.Z
-            steps = inner.inner - before
         crit = criticality(problem, Certificate(now, y, z)).total
         new = replace(
             state,
@@ -221,11 +235,13 @@ class OADMM(Solver[OADMMState]):
             explored=state.explored + 1,
             waited=state.waited + 1,
             steps=state.steps + steps,
+            newton=newton,
             inner=inner,
         )
-        if roaming and inner is None:
+        direct = newton is None and inner is None
+        if roaming and direct:
             return new
-        memory = self.memory if inner is None else _LONGER * self.memory
+        memory = self.memory if direct else _LONGER * self.memory
         if len(state.recent) < memory or crit < 0.999 * max(state.recent):
             return replace(new, recent=(*state.recent, crit)[-memory:])
         return self._safe(problem, state)
@@ -241,11 +257,8 @@ class OADMM(Solver[OADMMState]):
         for _ in range(self.block):
             paper = method.step(problem, paper)
         reached = method.certificate(problem, paper)
-        inner = state.inner
-        if inner is not None:
-            inner = replace(inner, now=paper.now, Y=reached.y, Z=-1.0 * reached.z, t=inner.t + 1)
         return replace(
-            state,
+            _restarted(state, paper.now, reached.y, reached.z),
             t=state.t + 1,
             now=paper.now,
             y=reached.y,
@@ -255,7 +268,6 @@ class OADMM(Solver[OADMMState]):
             waited=state.waited + 1,
             safe=paper.t,
             steps=state.steps + self.block,
-            inner=inner,
         )
 
     def _due(self, problem: Problem, state: OADMMState) -> bool:
@@ -268,7 +280,7 @@ class OADMM(Solver[OADMMState]):
             return False
         crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
         first = 1e-3 * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
-        return crit <= min(0.2 * state.tried, first) or state.waited > self._patience
+        return crit <= min(0.2 * state.tried, first) or state.waited > self._patience * 2**state.failures
 
     def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float) -> Polished | None:
         scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
@@ -292,22 +304,18 @@ class OADMM(Solver[OADMMState]):
         if reached > value and found.residual > 0.5 * crit:
             return None  # the zeros of y were not yet the right ones
         productive = found.steps >= self.rounds and value - reached > 2 * max(state.reached - value, 0.0)
-        inner = state.inner
-        if inner is not None:
-            inner = replace(inner, now=found.point, Y=found.point.AX, Z=-1.0 * found.z, t=inner.t + 1)
         return replace(
-            state,
+            _restarted(state, found.point, found.point.AX, found.z),
             t=state.t + 1,
             now=found.point,
             y=found.point.X,
             z=found.z,
             recent=(*state.recent, found.residual)[1:],
-            waited=self._patience if productive else 0,
+            waited=self._patience * 2**state.failures if productive else 0,
             tried=min(crit, state.tried),
             reached=reached,
             radius=found.radius,
             steps=state.steps + found.products,
-            inner=inner,
         )
 
     def point(self, state: OADMMState) -> Array:
@@ -322,6 +330,22 @@ def _one_step(problem: Problem) -> bool:
     return isinstance(problem.A, Identity) and problem.f.upper_curvature == 0
 
 
+def _restarted(state: OADMMState, now: Point, y: Array, z: Array) -> OADMMState:
+    """The same state at another point, which the inner methods have to know too."""
+    newton, inner = state.newton, state.inner
+    if newton is not None:
+        newton = replace(newton, now=now, y=y, z=z, gap=math.inf)
+    if inner is not None:
+        inner = replace(inner, now=now, Y=y, Z=-1.0 * z, t=inner.t + 1)
+    return replace(state, now=now, y=y, z=z, newton=newton, inner=inner)
+
+
+def _kinks(problem: Problem, now: Point) -> float:
+    """The penalty at which the prox of h moves entries of A(X) by as much as they are large in the mean."""
+    size = float(frobenius(now.AX))
+    return problem.h.lipschitz_constant(problem.shape) / size if size > 0 else 1.0
+
+
 def _curvature(problem: Problem, now: Point, z: Array) -> float:
     """What the penalty has to outweigh: the downward curvature of F along the manifold, or the kinks of h.
 
@@ -331,5 +355,4 @@ def _curvature(problem: Problem, now: Point, z: Array) -> float:
     xp, h, r = array_namespace(now.X), problem.h, problem.M.r
     L = problem.f.lipschitz or 0.0
     multiplier = float(xp.sum(now.X * (problem.f.gradient_at(now.X, now.HX) + z))) / r
-    kinks = h.lipschitz_constant(problem.shape) / math.sqrt(r)
-    return max(L + multiplier, kinks, 2 * h.weak_convexity / 0.3) or 1.0
+    return max(L + multiplier, _kinks(problem, now), 2 * h.weak_convexity / 0.3) or 1.0

@@ -1,0 +1,108 @@
+"""An X-step of several Newton steps: the augmented Lagrangian, its y eliminated, minimised over the manifold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from orthoprox._fields import replace
+from orthoprox._types import Array
+from orthoprox.backends import backend_of
+from orthoprox.problem import Point, Problem
+from orthoprox.solvers._trust import truncated
+from orthoprox.terms import EntrywiseTerm, QuadraticTerm, Zero
+from orthoprox.terms._base import frobenius
+
+_NEWTON_STEPS, _CG_STEPS = 10, 100
+_SHARE = 0.3  # of the primal residual, times the penalty: how small the gradient has to be
+_GROWTH, _SHRINK, _MOST = 1.5, 0.6, 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplied:
+    """Where the method of multipliers is."""
+
+    now: Point
+    y: Array
+    z: Array
+    sigma: float
+    """The penalty."""
+    least: float
+    """The first one."""
+    gap: float
+    """The last |A(X) - y|."""
+    radius: float
+    """Of the trust region."""
+    products: int
+
+
+def has_newton_steps(problem: Problem) -> bool:
+    """Whether h acts entry by entry, with a known derivative of its prox, and f has a Hessian to multiply with."""
+    lipschitz = math.isfinite(problem.h.lipschitz_constant(problem.shape))
+    return isinstance(problem.h, EntrywiseTerm) and isinstance(problem.f, (QuadraticTerm, Zero)) and lipschitz
+
+
+def multiplied(problem: Problem, now: Point, z: Array, sigma: float) -> Multiplied:
+    """The beginning, at a point and with a multiplier."""
+    return Multiplied(now, now.AX, z, sigma, sigma, math.inf, 0.3 * math.sqrt(problem.M.r), 0)
+
+
+def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Multiplied:
+    """Newton steps in X until the gradient is small beside the primal residual, then y, z and perhaps the penalty."""
+    M, f, g, h, A = problem.M, problem.f, problem.g, problem.h, problem.A
+    xp = array_namespace(state.z)
+    sigma, radius, products = state.sigma, state.radius, state.products
+    xi = g.subgradient(state.now.X)
+    shift = state.z / sigma
+
+    def value(point: Point) -> tuple[float, Array]:
+        y = h.prox(point.AX + shift, 1 / sigma)
+        gap = point.AX + shift - y
+        smooth = f.value_at(point.X, point.HX) - xp.sum(xi * point.X)
+        return float(smooth + h.value(y) + sigma / 2 * xp.sum(gap * gap)), y
+
+    now = state.now
+    here, y = value(now)
+    settled = False
+    for _ in range(_NEWTON_STEPS):
+        z = sigma * (now.AX + shift - y)
+        G = f.gradient_at(now.X, now.HX) - xi + A.adjoint(z)
+        XtG = now.X.T @ G
+        Lam = (XtG + XtG.T) / 2
+        pull = G - now.X @ Lam
+        size, gap = float(frobenius(pull)), float(frobenius(now.AX - y))
+        settled = size <= max(_SHARE * sigma * gap, tolerance)
+        if settled:
+            break
+        bend = sigma * (1.0 - h.prox_slope(now.AX + shift, 1 / sigma))  # type: ignore[attr-defined]
+        X = now.X
+
+        def apply(Q: Array, X: Array = X, Lam: Array = Lam, bend: Array = bend) -> Array:
+            W = A.adjoint(bend * A(Q)) - Q @ Lam
+            HQ = f.product(Q)
+            return M.tangent(X, W if HQ is None else W + HQ)
+
+        step = truncated(apply, pull, radius, min(0.1, math.sqrt(size)), _CG_STEPS)
+        products += step.used
+        trial = problem.at(M.retract(X, step.D))
+        there, y_there = value(trial)
+        rounding = 16 * backend_of(X).eps(X) * abs(here)
+        share = (there - here) / step.promised if -step.promised > rounding else float(there <= here + rounding)
+        if share < 0.25:
+            radius = 0.25 * min(radius, float(frobenius(step.D)))
+        elif share > 0.75 and step.edge:
+            radius = min(2 * radius, math.sqrt(problem.M.r))
+        if share > 0.1:
+            now, here, y = trial, there, y_there
+        if radius < 1e-12:
+            break
+    gap = float(frobenius(now.AX - y))
+    z = sigma * (now.AX + shift - y)
+    # Without f the penalty is all the curvature there is, and steps that do not settle ask for more of it.
+    alone = isinstance(f, Zero)
+    if gap > _SHRINK * state.gap and (settled or alone):
+        sigma = min(_GROWTH * sigma, (10 if alone else 1) * _MOST * state.least)
+    radius = max(radius, 1e-2)
+    return replace(state, now=now, y=y, z=z, sigma=sigma, gap=gap, radius=radius, products=products)
