@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox import Iterations, Problem, Progress, Recorder, Result, named, solve
+from orthoprox import Critical, Iterations, Problem, Progress, Recorder, Result, named, solve
 from orthoprox._extras import extra
 from orthoprox.cli.figures import draw_curves, draw_loadings
 from orthoprox.models import sparse_pca
@@ -32,16 +32,14 @@ def run(out: Path, *, components: int, iterations: int, progress: bool) -> None:
     say(f"minimise (1/2m)(|D|^2 - |DX|^2) + {WEIGHT} (|X|_1 - |X|_[k]) over X'X = I")
     say("")
     results = {}
-    for name in ("oadmm-ep", "oadmm-rr"):
-        observers = [Progress(label=name)] if progress else []
-        results[name] = solve(
-            problem,
-            named(name, beta0=BETA0),
-            seed=0,
-            stop=Iterations(iterations),
-            record=Recorder(every=max(1, iterations // 300)),
-            observers=observers,
-        )
+    paper = Recorder(every=max(1, iterations // 300))
+    for method, stop, record in (
+        (named("oadmm"), Iterations(iterations) | Critical(1e-8), Recorder()),
+        (named("oadmm-ep", beta0=BETA0), Iterations(iterations), paper),
+        (named("oadmm-rr", beta0=BETA0), Iterations(iterations), paper),
+    ):
+        observers = [Progress(label=method.name)] if progress else []
+        results[method.name] = solve(problem, method, seed=0, stop=stop, record=record, observers=observers)
     axes = principal_axes(D, components)
     say(table(problem, D, axes, results))
     say("")

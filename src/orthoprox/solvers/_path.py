@@ -9,9 +9,11 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.problem import Problem
 from orthoprox.solvers._schedules import entry_slope
+from orthoprox.terms import EntrywiseTerm, Zero
 
 _STAGES = 12
 _NARROW = 1.03
+_TRIES = 4  # at one weight
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Path:
     @staticmethod
     def over() -> Path:
         return Path(1.0, 0.0, math.inf, 0, False, True)
+
+
+def has_path(problem: Problem) -> bool:
+    """Whether there is a g to leave out, and an h whose slopes at zero are known."""
+    return not isinstance(problem.g, Zero) and isinstance(problem.h, EntrywiseTerm)
 
 
 def first_level(problem: Problem) -> Path:
@@ -60,7 +67,13 @@ def next_level(path: Path, problem: Problem, y: Array) -> Path:
     return Path(math.sqrt(low * high) if low > 0 else high / 2, low, high, stage, False, False)
 
 
-def raised(path: Path) -> Path:
-    """A little more weight: the exact solution had too many entries. Past the whole weight the homotopy is over."""
+def raised(path: Path, exact: bool) -> Path:
+    """A little more weight where the exact solution had too many entries; where there was none yet, the same at first.
+
+    Past the whole weight the homotopy is over.
+    """
+    stage = path.stage + 1
+    if not exact and stage % _TRIES != 0:
+        return replace(path, stage=stage)
     level = _NARROW * path.level
-    return Path.over() if level >= 1.0 else replace(path, level=level, stage=path.stage + 1)
+    return Path.over() if level >= 1.0 else replace(path, level=level, stage=stage)

@@ -212,7 +212,15 @@ class _Model:
 
 
 def polish(
-    problem: Problem, y: Array, z: Array, *, radius: float, rounds: int, tolerance: float, on: Array | None = None
+    problem: Problem,
+    y: Array,
+    z: Array,
+    *,
+    radius: float,
+    rounds: int,
+    tolerance: float,
+    on: Array | None = None,
+    free: bool = False,
 ) -> Polished | None:
     """Minimise F over the orthonormal matrices with the zeros of y, letting zeros come and go.
 
@@ -233,9 +241,11 @@ def polish(
         Stop when the shortest tangent subgradient is as short as this.
     on : array, optional
         The entries that may move, where that is known already.
+    free : bool
+        Whether h - g vanishes on the face and F is f there: ``is_sparse_enough`` tells. None enter or leave then.
     """
     xp = array_namespace(y)
-    face = _Face(problem, y, is_sparse_enough(problem, y), on)
+    face = _Face(problem, y, free, on)
     X, face.on = _orthonormal(y, face.on, _WEAK[2:] if face.free else _WEAK)
     if X is None:
         return None

@@ -97,7 +97,7 @@ def restored(Y: Array, on: Array, near: Support | None = None) -> Array | None:
         E = X.T @ X - eye
         error = float(xp.max(xp.abs(E)))
         first = min(first, error) if k == 0 else first
-        if not error < 2 or (k >= 8 and error > 0.1 * first):
+        if not error < 2 or (k >= 16 and error > 0.1 * first):
             return None
         if error <= 16 * eps or (error <= 4096 * eps and error > 0.5 * before):
             return X

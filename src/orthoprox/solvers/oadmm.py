@@ -16,7 +16,7 @@ from orthoprox.problem import Certificate, Point, Problem, criticality
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._lagrangian import Multiplied, has_newton_steps, multiplied, multiplier_step
 from orthoprox.solvers._manial import ManIALState
-from orthoprox.solvers._path import Path, first_level, next_level, raised, vanishes
+from orthoprox.solvers._path import Path, first_level, has_path, next_level, raised, vanishes
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -132,7 +132,7 @@ class OADMM(Solver[OADMMState]):
         now = problem.at(X0)
         one_step = _one_step(problem)
         by_newton = not one_step and has_newton_steps(problem)
-        follow = self.homotopy and one_step and self.explore > 0 and not isinstance(problem.g, Zero)
+        follow = self.homotopy and one_step and self.explore > 0 and has_path(problem)
         return OADMMState(
             t=0,
             now=now,
@@ -161,7 +161,13 @@ class OADMM(Solver[OADMMState]):
             if polished is not None:
                 return polished
             crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
-            state = replace(state, waited=0, tried=min(crit, state.tried), failures=state.failures + 1)
+            state = replace(
+                state,
+                waited=0,
+                tried=min(crit, state.tried),
+                failures=state.failures + 1,
+                radius=max(state.radius, 1e-8),
+            )
         return self._guarded(problem, state)
 
     def _along(self, problem: Problem, state: OADMMState) -> OADMMState:
@@ -174,13 +180,13 @@ class OADMM(Solver[OADMMState]):
         if not path.closing:
             following = next_level(path, problem, y)
         else:
-            found = self._newton(easier, now, y, z, state.radius) if polishable(problem) else None
+            found = self._newton(easier, now, y, z, state.radius, False) if polishable(problem) else None
             if found is not None:
                 now, y, z, steps = found.point, found.point.X, found.z, steps + found.products
             done = found is not None and vanishes(problem, y)
             if isinstance(problem.g, LargestK):
                 done = done and is_sparse_enough(problem, y)
-            following = Path.over() if done else raised(path)
+            following = Path.over() if done else raised(path, exact=found is not None)
         if following.finished and vanishes(problem, y):
             # On the entries that are left z takes back what dg takes away; elsewhere it stays a multiplier for f.
             return replace(
@@ -198,7 +204,8 @@ class OADMM(Solver[OADMMState]):
         for _ in range(self.block):
             G = f.gradient_at(now.X, now.HX)
             if with_g:
-                G = G - g.subgradient(now.X)
+                # At y, which has exact zeros: at X the k largest of fewer entries would include rounding errors.
+                G = G - g.subgradient(y)
             X = M.project(beta * y - z - G)
             u = X + z / beta
             y = h.prox(u, 1 / beta)
@@ -274,15 +281,15 @@ class OADMM(Solver[OADMMState]):
         """Whether to try Newton's method: when Crit is small, or much smaller than the last time, or after a while."""
         if not self.polish or not polishable(problem):
             return False
-        if is_sparse_enough(problem, state.y):
-            return state.radius > 1e-8  # h - g vanishes: what remains is f on k entries
+        if _on_k_entries(problem, state) or state.radius == 0:
+            return True
         if state.explored < self.explore or state.waited == 0:
             return False
         crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
         first = 1e-3 * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
         return crit <= min(0.2 * state.tried, first) or state.waited > self._patience * 2**state.failures
 
-    def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float) -> Polished | None:
+    def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float, free: bool) -> Polished | None:
         scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
         return polish(
             problem,
@@ -291,11 +298,13 @@ class OADMM(Solver[OADMMState]):
             radius=max(radius, 0.02 * math.sqrt(problem.M.r)),
             rounds=self.rounds,
             tolerance=64 * backend_of(y).eps(y) * scale,
-            on=filled(problem, now, y),
+            on=filled(problem, now, y) if free else None,
+            free=free,
         )
 
     def _polished(self, problem: Problem, state: OADMMState) -> OADMMState | None:
-        found = self._newton(problem, state.now, state.y, state.z, state.radius)
+        free = _on_k_entries(problem, state)
+        found = self._newton(problem, state.now, state.y, state.z, state.radius, free)
         if found is None:
             return None
         crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
@@ -314,7 +323,7 @@ class OADMM(Solver[OADMMState]):
             waited=self._patience * 2**state.failures if productive else 0,
             tried=min(crit, state.tried),
             reached=reached,
-            radius=found.radius,
+            radius=0.0 if free and (found.steps < self.rounds or found.radius < 1e-8) else max(found.radius, 1e-8),
             steps=state.steps + found.products,
         )
 
@@ -328,6 +337,14 @@ class OADMM(Solver[OADMMState]):
 def _one_step(problem: Problem) -> bool:
     """Whether one projection does for an X-step: A = I, and f lies below its linearisations."""
     return isinstance(problem.A, Identity) and problem.f.upper_curvature == 0
+
+
+def _on_k_entries(problem: Problem, state: OADMMState) -> bool:
+    """Whether h - g vanishes, and f has not yet been minimised on the k entries that are left.
+
+    Where that has been done and Crit is not small, the weight does not keep the others at zero: they may enter then.
+    """
+    return state.radius > 0 and is_sparse_enough(problem, state.y)
 
 
 def _restarted(state: OADMMState, now: Point, y: Array, z: Array) -> OADMMState:
@@ -354,5 +371,6 @@ def _curvature(problem: Problem, now: Point, z: Array) -> float:
     """
     xp, h, r = array_namespace(now.X), problem.h, problem.M.r
     L = problem.f.lipschitz or 0.0
-    multiplier = float(xp.sum(now.X * (problem.f.gradient_at(now.X, now.HX) + z))) / r
+    pull = problem.f.gradient_at(now.X, now.HX) - problem.g.subgradient(now.X) + z
+    multiplier = float(xp.sum(now.X * pull)) / r
     return max(L + multiplier, _kinks(problem, now), 2 * h.weak_convexity / 0.3) or 1.0
