@@ -73,8 +73,8 @@ def main() -> None:
         print(lines[-1], file=sys.stderr, flush=True)
     note = (
         f"Made by `python docs/oadmm.py --seconds {arguments.seconds:g} --starts {arguments.starts}`: mean final "
-        "objective, largest Crit, geometric mean of the seconds, from common random starts until Crit is at most 1e-6 or "
-        f"{arguments.seconds:g} seconds are over. One thread.\n\n"
+        "objective, largest Crit, geometric mean of the seconds, from common random starts until Crit is at most "
+        f"1e-6 or {arguments.seconds:g} seconds are over. One thread.\n\n"
     )
     page = HERE / "oadmm.md"
     start, end = "<!-- table -->\n", "<!-- end of the table -->"
