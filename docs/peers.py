@@ -41,11 +41,14 @@ GENES = {  # data, r, weight: published values by method (result tables of the M
 INTRODUCTION = """# Our solvers beside published values
 
 Made by `python docs/peers.py --seconds {seconds:g} --starts {starts}` with the data folder in `ORTHOPROX_DATA`.
-Each of our rows is the best of the starts, every run at the method's default settings until Crit is at most
-1e-7, or {seconds:g} seconds or 20 000 iterations are over; a start is a random point moved by 500 subgradient
-steps. The published values have the digits their tables give.
+Every run is at the method's default settings until Crit is at most 1e-7, or the time or 40 000 iterations are over;
+a start is a random point moved by 500 subgradient steps. The methods that are known to come close to the published values
+get {seconds:g} seconds and up to {starts} starts, as many as it takes to come within 1e-4 of the best published value of
+compressed modes and within 1e-3 of that of the gene data; the others get a third of the time and two starts. A row
+shows the best of its starts. The published values have the digits their tables give.
 
 """
+CLOSE = {"oadmm", "madmm", "manial-1", "manial-2", "manpg", "manpg-ada", "socm", "radmm"}
 FILES = {"arabidopsis": "arabidopsis_118x834.npz", "leukemia": "leukemia_72x1255.npz"}
 
 
@@ -58,39 +61,46 @@ def genes(folder: Path, name: str, r: int, weight: float) -> Problem:
     return Problem.of(ExplainedVariance(B, weight=2.0) + weight * L1(), over=Stiefel(B.shape[1], r))
 
 
-def best(name: str, problem: Problem, starts: int, seconds: float) -> Any:
-    """The lowest of several runs; None where the method refuses."""
-    runs = []
+def best(name: str, problem: Problem, target: float, starts: int, seconds: float) -> tuple[Any, int]:
+    """The lowest of several runs, as many as it takes to reach the target, and their number; None for a refusal."""
+    runs: list[Any] = []
+    if name not in CLOSE:
+        starts, seconds = min(starts, 2), seconds / 3
     for seed in range(starts):
         start = solve(problem, "subgradient", seed=seed, stop=Iterations(500), record=Recorder(every=500)).X
-        stop = Seconds(seconds) | Iterations(20_000) | Critical(1e-7, every=20)
+        stop = Seconds(seconds) | Iterations(40_000) | Critical(1e-7, every=1 if name == "oadmm" else 20)
         try:
             runs.append(solve(problem, name, start, stop=stop, record=Recorder(every=200)))
         except UnsupportedProblem:
-            return None
-    return min(runs, key=lambda result: result.objective)
+            return None, 0
+        if runs[-1].objective <= target:
+            break
+    return min(runs, key=lambda result: result.objective), len(runs)
 
 
 def row(job: tuple[str, str, Problem, float, int, float]) -> str | None:
-    label, name, problem, target, starts, seconds = job
-    result = best(name, problem, starts, seconds)
+    label, name, problem, published, starts, seconds = job
+    near = published + (1e-4 if label.startswith("compressed") else 1e-3) * abs(published)
+    result, made = best(name, problem, near, starts, seconds)
     if result is None:
         return None
-    gap = (result.objective - target) / abs(target)
+    gap = (result.objective - published) / abs(published)
     line = (
         f"| {label} | `{name}` | {result.objective:.7g} | {gap:+.1e} | {result.criticality:.0e} "
-        f"| {result.iterations} | {result.seconds:.2f} |"
+        f"| {made} | {result.iterations} | {result.seconds:.2f} |"
     )
     print(line, file=sys.stderr, flush=True)
     return line
 
 
 def rows(cases: dict[str, tuple[Problem, dict[str, float]]], starts: int, seconds: float) -> list[str]:
-    lines = ["| problem | method | objective | relative gap to the best published | Crit | iterations | seconds |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    lines = [
+        "| problem | method | objective | relative gap to the best published | Crit | starts | iterations | seconds |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|")
     with ProcessPoolExecutor() as pool:
         for label, (problem, published) in cases.items():
-            lines += [f"| {label} | *{who}, published* | {value:.7g} | | | | |" for who, value in published.items()]
+            lines += [f"| {label} | *{who}, published* | {value:.7g} | | | | | |" for who, value in published.items()]
             jobs = [(label, name, problem, min(published.values()), starts, seconds) for name in SOLVERS]
             lines += [line for line in pool.map(row, jobs) if line is not None]
     return lines
