@@ -1,0 +1,219 @@
+"""A run of one method from a common start: what it reaches within a budget, and when.
+
+The clock takes in what a method sets up before its first step, and leaves out measuring. Crit and F are looked at
+whenever it has advanced by two per cent, so that neither many cheap iterations nor a few long ones are at an
+advantage; a state that came after the budget does not count.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from _problems import common_start
+
+from orthoprox import Problem, Recorder, RunFailed, Solver, Stiefel, UnsupportedProblem, named, solve
+from orthoprox.terms import L1, ExplainedVariance, LargestK
+
+OURS = "oadmm"
+PEERS = (
+    *("manial-1", "manial-2", "madmm", "manpg-ada", "radmm", "socm"),
+    *("oadmm-ep", "oadmm-rr", "spgm-ep", "subgradient"),
+)
+LITERAL = ("oadmm-ep, paper", "oadmm-rr, paper")
+"""The paper's two variants with its own penalty, ten times the weight."""
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for; None leaves it to the item."""
+
+    seconds: float | None = None
+    starts: int | None = None
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A problem with its common starts."""
+
+    problem: Problem
+    start: Callable[[int], Any]
+    variants: Mapping[str, Solver[Any]] = field(default_factory=dict)
+    """Methods whose settings are not the default ones, by their label."""
+    residual: Callable[[Any], float] = lambda now: now.criticality
+    """What has to fall to the tolerance."""
+    measure: Callable[[Any], Mapping[str, float]] = lambda X: {}
+    """What else is told of the last X."""
+
+    def solver(self, method: str) -> Solver[Any]:
+        """The method with its settings for this problem."""
+        solver = self.variants.get(method) or (literal(method, self.problem) if method in LITERAL else named(method))
+        solver.scope.admit(self.problem, solver.name)
+        return solver.for_problem(self.problem)
+
+
+def literal(method: str, problem: Problem) -> Solver[Any]:
+    """OADMM with the penalty of the paper's experiments, even where a weakly convex h asks for a larger one."""
+    return named(method.partition(",")[0], beta0=10 * problem.h.lipschitz_constant((1, 1)), strict_theory=False)
+
+
+def started(problem: Problem, **more: Any) -> Instance:
+    """An instance whose starts are random points moved a little way by the subgradient method."""
+    return Instance(problem, lambda seed: common_start(problem, seed), **more)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to be made; a process that is told of it works out the instance for itself."""
+
+    item: str
+    """The module whose ``instance`` makes the problem."""
+    case: tuple[Any, ...]
+    method: str
+    seed: int
+    seconds: float
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    job: Job
+    rows: list[tuple[float, float]]
+    """Seconds and F."""
+    time: float
+    """Seconds until the residual was at most the tolerance; infinite if it never was."""
+    F: float
+    residual: float
+    iterations: int
+    steps: int
+    """Iterations within the blocks of our method; the iterations of any other."""
+    nonzeros: int
+    infeasibility: float
+    """The largest entry of X'X - I in magnitude."""
+    more: Mapping[str, float]
+
+    @property
+    def counted(self) -> float:
+        """The time, a run that did not get there counted at its budget."""
+        return min(self.time, self.job.seconds)
+
+    def first(self, target: float) -> float:
+        """Seconds until F was at most the target; infinite if it never was."""
+        return next((seconds for seconds, F in self.rows if target >= F), math.inf)
+
+
+class Watch:
+    """Follows a run; says when it is over."""
+
+    def __init__(self, instance: Instance, job: Job, set_up: float) -> None:
+        self.instance, self.job, self.set_up = instance, job, set_up
+        self.rows: list[tuple[float, float]] = []
+        self.time, self.due = math.inf, 0.0
+        self.last: Any = None
+
+    def __call__(self, now: Any) -> bool:
+        seconds = self.set_up + now.seconds
+        if seconds > self.job.seconds and self.last is not None:
+            return True
+        self.last = now
+        if seconds < self.due:
+            return False
+        self.due = 1.02 * seconds
+        self.rows.append((seconds, now.objective))
+        if self.instance.residual(now) <= self.job.tolerance:
+            self.time = seconds
+        return math.isfinite(self.time)
+
+
+def run(job: Job) -> Outcome | None:
+    """Make a run; None where the method refuses the problem."""
+    instance: Instance = importlib.import_module(job.item).instance(job.case)
+    try:
+        solver = instance.solver(job.method)
+    except UnsupportedProblem:
+        return None
+    start = instance.start(job.seed)
+    since = time.perf_counter()
+    solver.init(instance.problem, start)
+    watch = Watch(instance, job, time.perf_counter() - since)
+    try:
+        solve(instance.problem, solver, start, stop=watch, record=Recorder(every=10**9))
+    except RunFailed as error:
+        if watch.last is None:
+            raise
+        print(f"{job.case} {job.method}: {error}", file=sys.stderr)
+    last = watch.last
+    X = np.asarray(last.X)
+    return Outcome(
+        job=job,
+        rows=[*watch.rows, (watch.set_up + last.seconds, last.objective)],
+        time=watch.time,
+        F=last.objective,
+        residual=instance.residual(last),
+        iterations=last.t,
+        steps=getattr(last.state, "steps", last.t),
+        nonzeros=int(np.count_nonzero(X)),
+        infeasibility=float(np.abs(X.T @ X - np.eye(X.shape[1])).max()),
+        more=instance.measure(X),
+    )
+
+
+def warm_up() -> None:
+    """A few steps of everything on a small problem, so that no run pays for what Python and BLAS load once."""
+    f = ExplainedVariance(np.random.default_rng(0).standard_normal((20, 12)))
+    for penalty in (L1(0.1), L1(0.1) - LargestK(6, 0.1)):
+        problem = Problem.of(f + penalty, over=Stiefel(12, 3))
+        for name in (OURS, *PEERS):
+            solve(problem, name, seed=1, stop=lambda now: now.t >= 30, record=Recorder(every=10**9))
+
+
+def run_all(jobs: list[Job], processes: int) -> dict[tuple[Any, ...], Outcome]:
+    """The outcomes by case, method and seed, in the order of the jobs; in this process where one is enough."""
+    outcomes = {}
+    for done, (job, outcome) in enumerate(_each(jobs, processes), start=1):
+        if sys.stderr.isatty():
+            print(f"\r{done} of {len(jobs)} runs", end="" if done < len(jobs) else "\n", file=sys.stderr, flush=True)
+        outcomes[job] = outcome
+    made = {(job.case, job.method, job.seed): outcomes[job] for job in jobs}
+    return {key: outcome for key, outcome in made.items() if outcome is not None}
+
+
+def _each(jobs: list[Job], processes: int) -> Iterator[tuple[Job, Outcome | None]]:
+    if processes == 1:
+        warm_up()
+        yield from ((job, run(job)) for job in jobs)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, initializer=warm_up) as pool:
+        longest_first = sorted(jobs, key=lambda job: -job.seconds)
+        waiting = {pool.submit(run, job): job for job in longest_first}
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    return math.exp(float(np.mean([math.log(value) for value in values])))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A Markdown table, its columns lined up."""
+    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |" for row in cells]
+    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])

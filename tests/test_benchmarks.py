@@ -1,0 +1,270 @@
+"""The instruments of benchmarks/oadmm.py: clocks, budgets, verdicts. What it finds is not tested here."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+sys.path.insert(0, str(FOLDER))
+
+import _general  # noqa: E402
+import _modes  # noqa: E402
+import _paper  # noqa: E402
+import _plain  # noqa: E402
+import _runs  # noqa: E402
+import _scale  # noqa: E402
+
+
+def job(seconds=1.0, item="_plain", case=("randn-50-200", 5, 0.4, 0), method="oadmm", seed=0):
+    return _runs.Job(item, case, method, seed, seconds)
+
+
+def outcome(time=0.5, F=-1.0, rows=None, **more):
+    given = job(**{key: more.pop(key) for key in ("seconds", "case", "method") if key in more})
+    known = {"residual": 1e-7, "iterations": 10, "steps": 100, "nonzeros": 5, "infeasibility": 1e-15, "more": {}}
+    return _runs.Outcome(job=given, rows=rows or [(0.5, F)], time=time, F=F, **{**known, **more})
+
+
+def seen(seconds, criticality=1.0, objective=0.0):
+    return SimpleNamespace(seconds=seconds, criticality=criticality, objective=objective)
+
+
+def watch(seconds=1.0, set_up=0.0):
+    return _runs.Watch(_runs.Instance(None, None), job(seconds), set_up)
+
+
+def test_a_state_after_the_budget_does_not_count():
+    w = watch(seconds=1.0)
+    early, late = seen(0.9), seen(1.1, criticality=1e-9)
+    assert not w(early)
+    assert w(late)
+    assert w.last is early
+    assert math.isinf(w.time)
+
+
+def test_the_set_up_is_on_the_clock():
+    w = watch(seconds=1.0, set_up=0.3)
+    assert not w(seen(0.0))
+    assert w(seen(0.5, criticality=1e-7))
+    assert w.time == pytest.approx(0.8)
+    assert watch(seconds=1.0, set_up=0.3)(seen(0.5)) is False
+    later = watch(seconds=1.0, set_up=0.3)
+    later(seen(0.1))
+    assert later(seen(0.75))  # 1.05 s in all
+    assert later.last.seconds == 0.1
+
+
+def test_what_is_not_yet_due_is_not_measured():
+    w = watch()
+    w(seen(0.5))
+    assert not w(seen(0.505, criticality=0.0))
+    assert w(seen(0.52, criticality=0.0))
+    assert [seconds for seconds, _ in w.rows] == [0.5, 0.52]
+
+
+def test_a_run_that_did_not_get_there_counts_at_its_budget():
+    assert outcome(time=math.inf, seconds=4.0).counted == 4.0
+    assert outcome(time=0.25, seconds=4.0).counted == 0.25
+
+
+def test_first_is_the_earliest_row_that_is_low_enough():
+    one = outcome(rows=[(0.1, 5.0), (0.2, 3.0), (0.3, 4.0), (0.4, 1.0)])
+    assert [one.first(target) for target in (5.0, 3.5, 1.0)] == [0.1, 0.2, 0.4]
+    assert math.isinf(one.first(0.9))
+
+
+def test_a_run_is_feasible_within_its_budget_and_reproducible():
+    runs = [_runs.run(job(seconds=5.0, method=name)) for name in ("oadmm", "oadmm", "manial-1")]
+    assert runs[0].F == runs[1].F
+    assert all(one.time < 5.0 and one.residual <= _runs.TOLERANCE for one in runs)
+    assert all(one.infeasibility < 1e-12 for one in runs)
+    assert runs[0].steps > runs[0].iterations
+    firsts = {one.rows[0][1] for one in runs}  # F at the common start
+    assert len(firsts) == 1
+
+
+@pytest.mark.slow
+def test_processes_give_what_one_process_gives():
+    todo = [job(seconds=5.0), job(seconds=5.0, method="manpg-ada")]
+    alone, pool = (_runs.run_all(todo, processes) for processes in (1, 2))
+    assert list(alone) == list(pool) == [(one.case, one.method, one.seed) for one in todo]
+    assert [one.F for one in alone.values()] == pytest.approx([one.F for one in pool.values()], rel=1e-12)
+
+
+def test_the_paper_s_penalty_is_ten_times_the_weight():
+    instance = _general.instance(("sparse PCA, l1",))
+    assert instance.solver("oadmm-ep, paper").beta0 == pytest.approx(4.0)
+    assert instance.solver("oadmm-ep").beta0 > 4.0
+
+
+@pytest.mark.parametrize("kind", _scale.KINDS)
+def test_scaled_problems_are_the_same_in_other_units(kind):
+    one, other = (_scale.scaled(kind, c).problem for c in (1.0, 1e-4))
+    X = one.M.random(3)
+    assert float(other.objective(X)) == pytest.approx(1e-8 * float(one.objective(X)), rel=1e-10)
+    starts = [_scale.scaled(kind, c).start(0) for c in (1.0, 1e4)]
+    assert float(np.abs(starts[0] - starts[1]).max()) < 1e-6
+
+
+def test_the_scaled_residual_has_the_units_of_c_1():
+    now = SimpleNamespace(criticality_parts=(0.25, 2e8, 3e8))
+    assert _scale.scaled("sparse PCA, l1", 1e4).residual(now) == pytest.approx(5.25)
+
+
+def test_change_looks_at_blocks_and_at_iterations():
+    def three(*counts):
+        return [outcome(iterations=blocks, steps=steps) for blocks, steps in counts]
+
+    assert _scale.change(three((10, 100), (10, 100), (10, 130))) == pytest.approx(0.3)
+    assert _scale.change(three((5, 100), (10, 100), (10, 100))) == pytest.approx(0.5)
+    cut = [*three((10, 100), (10, 100)), outcome(time=math.inf)]
+    assert math.isinf(_scale.change(cut))
+
+
+def test_the_peers_have_their_settings():
+    instance = _paper.instance(("randn-60-30", 50.0, 0.2))
+    assert instance.solver("radmm").beta == 10_000
+    assert instance.solver("oadmm-ep, paper").beta0 == 500
+    assert _general.instance(("dual PCP, l1",)).solver("manpg-ada").inner == "dual"
+    assert _general.instance(("MCP",)).solver("manpg-ada").inner == "newton"
+
+
+def test_principal_components_have_all_of_the_variance():
+    D, _ = _paper.data("randn-60-30")
+    _, _, Vt = np.linalg.svd(D)
+    found = _paper.instance(("randn-60-30", 50.0, 0.2)).measure(Vt[:20].T)
+    assert found == {"variance": pytest.approx(1.0), "k": 120}
+
+
+def test_plain_problems_have_no_factor_one_half():
+    problem = _plain.instance(("randn-50-200", 5, 0.4, 0)).problem
+    B, X = _plain.unit_columns(50, 200, 0), problem.M.random(7)
+    assert float(problem.objective(X)) == pytest.approx(-np.sum((B @ X) ** 2) + 0.4 * np.abs(X).sum())
+
+
+def test_raw_rows_are_raw_and_judged_against_the_lower_value(monkeypatch):
+    asked = []
+    monkeypatch.setattr(_scale, "load", lambda name, raw: asked.append(raw) or SimpleNamespace(X=np.eye(12) + 0.1))
+    _scale.instance.__wrapped__(("leukemia", 10, 0.5))
+    assert asked == [True]
+    row = ("leukemia", 10, 0.5)
+    for F, good in ((-53787.26 * (1 - 0.9e-5), "yes"), (-53787.26 * (1 - 1.1e-5), "NO"), (-60000.0, "yes")):
+        found = {(row, "oadmm", 0): outcome(F=F), (row, "oadmm", 1): outcome(F=-1.0)}
+        assert good in _scale._raw(found, row, "oadmm", [0, 1])
+
+
+def test_known_solutions_are_at_distance_zero():
+    for kind in ("dual PCP, l1", "dual PCP, rows"):
+        problem = _general.kinds()[kind]
+        _, _, Vt = np.linalg.svd(problem.A.B[:500])
+        distance = _general.known(kind, problem)
+        assert distance(Vt[25:].T) < 1e-12
+        assert distance(Vt[24:29].T) == pytest.approx(1.0)
+    problem = _general.kinds()["dictionary"]
+    distance = _general.known("dictionary", problem)
+    Z = problem.A.B
+    Q, _ = np.linalg.qr(np.random.default_rng(3).standard_normal((20, 20)))
+    assert np.mean(np.abs(Z @ Q) < 1e-12) > 0.6  # so that this is the dictionary
+    assert distance(-Q[:, ::-1]) < 1e-12
+    turned = np.column_stack([(Q[:, 0] + Q[:, 1]) / math.sqrt(2), (Q[:, 0] - Q[:, 1]) / math.sqrt(2), Q[:, 2:]])
+    assert distance(turned) == pytest.approx(math.sqrt(4 - 2 * math.sqrt(2)))
+    assert _general.known("MCP", problem) is None
+
+
+def test_published_values_are_matched_to_their_digits():
+    assert _modes.allowed((128, 10, 0.2)) == pytest.approx(8.2055)
+    assert _modes.allowed((512, 50, 0.1)) == pytest.approx(109.85)
+    assert _modes.allowed((128, 10, 0.05)) == pytest.approx(2.936859 * (1 + 1e-5), rel=1e-12)
+    assert len(_modes.PUBLISHED) == 33
+
+
+def test_the_same_accuracy_is_the_peer_s_own():
+    ours = outcome(rows=[(1.0, 2.0), (2.0, 1.0)])
+    theirs = outcome(rows=[(3.0, 5.0), (6.0, 1.500001), (9.0, 1.5)])
+    assert _modes._same_accuracy(ours, theirs) == (2.0, 6.0)
+    assert math.isinf(_modes._same_accuracy(theirs, ours)[0])
+
+
+def test_modes_tell_what_was_not_matched():
+    case = (128, 10, 0.2)
+    found = {(case, "oadmm", 0): outcome(rows=[(2.0, 8.2)], F=8.2, seconds=8.0, case=case)}
+    found[case, "manial-1", 0] = outcome(rows=[(6.0, 8.3)], F=8.3, seconds=8.0, case=case)
+    found[case, "manpg-ada", 0] = outcome(rows=[(4.0, 8.1)], F=8.1, seconds=8.0, case=case)
+    text = _modes.report(found)
+    assert "matched: 1 of 1" in text
+    assert "manial-1's time to its own accuracy: 3.00 times ours (wanted: 5); we did not come as low in 0 of 1" in text
+    assert "manpg-ada's time to its own accuracy: 0.50 times ours (wanted: 5); we did not come as low in 1 of 1" in text
+    found[case, "oadmm", 0] = outcome(F=8.21, seconds=8.0, case=case)
+    assert "matched: 0 of 1" in _modes.report(found)
+
+
+def test_plain_ratios_and_misses():
+    cases = [("a", 5, 0.4, 0), ("b", 5, 0.4, 1)]
+    found = {}
+    for i, case in enumerate(cases):
+        for method in _plain.METHODS:
+            slow = {"oadmm": 0.1, "madmm": (0.8, 0.2)[i], "socm": (0.2, 1.6)[i]}.get(method, math.inf)
+            F = {"oadmm": -10.0, "madmm": -8.0}.get(method, -5.0)
+            found[case, method, 0] = outcome(time=slow, F=F, seconds=10.0, case=case, method=method)
+    text = _plain.report(found)
+    assert "Best single peer, madmm: 4.00 times our time" in text
+    assert "Best peer of each instance: 2.00 times our time" in text
+    assert "lowest of a peer (madmm) -8; mean of the relative difference -2.5e-01" in text
+    assert "on 0 of 2: none." in text
+    found[cases[1], "oadmm", 0] = outcome(time=math.inf, F=-10.0, seconds=10.0)
+    assert "on 1 of 2: b r=5 w=0.4." in _plain.report(found)
+
+
+def paper(**ours):
+    found = {}
+    for method in _paper.METHODS:
+        own = {"F": 0.5, "nonzeros": 10, **ours} if method == "oadmm" else {"F": 1.0}
+        more = {"variance": own.pop("variance", 0.9), "k": 10}
+        found[("mnist-1500-500", 50.0, 0.2), method, 0] = outcome(more=more, **own)
+    return _paper.report(found)
+
+
+def test_the_paper_s_bars():
+    assert "met: 1 of 1." in paper()
+    for fault in ({"F": 1.1}, {"nonzeros": 11}, {"infeasibility": 2e-12}, {"variance": 0.87}):
+        assert "met: 0 of 1." in paper(**fault)
+
+
+def test_general_verdicts():
+    found = {}
+    for method in _general.METHODS:
+        time = {"oadmm": 0.2, "socm": 0.5}.get(method, math.inf)
+        found[("MCP",), method, 0] = outcome(time=time, seconds=3.0)
+    del found[("MCP",), "manpg-ada", 0]
+    text = _general.report(found)
+    assert "refused" in text
+    assert "socm (1 of 1)" in text and "2.50" in text and "yes" in text
+    found[("MCP",), "oadmm", 0] = outcome(time=0.6, seconds=3.0)
+    assert "NO" in _general.report(found)
+
+
+@pytest.mark.parametrize("module", [_paper, _plain, _modes, _scale, _general])
+def test_without_data_and_in_a_hurry_there_is_less_to_do(module, monkeypatch):
+    monkeypatch.setenv("ORTHOPROX_DATA", "somewhere")
+    whole, quick = (module.jobs(_runs.Options(quick=quick)) for quick in (False, True))
+    monkeypatch.delenv("ORTHOPROX_DATA")
+    without = module.jobs(_runs.Options())
+    assert 0 < len(quick) < len(whole)
+    assert len(without) <= len(whole)
+    assert not {one.case[0] for one in without} & {"arabidopsis", "leukemia", "mnist-1500-500", "tdt2-1500-500"}
+    asked = module.jobs(_runs.Options(seconds=0.7, starts=2, quick=True))
+    assert {one.seconds for one in asked} == {0.7}
+    assert {one.seed for one in asked} == {0, 1}
+    assert len(set(whole)) == len(whole)
+
+
+def test_all_runs_fit_into_eleven_minutes_on_sixteen_cores(monkeypatch):
+    monkeypatch.setenv("ORTHOPROX_DATA", "somewhere")
+    modules = (_paper, _plain, _modes, _scale, _general)
+    assert sum(one.seconds for module in modules for one in module.jobs(_runs.Options())) < 16 * 11 * 60
