@@ -41,11 +41,11 @@ GENES = {  # data, r, weight: published values by method (result tables of the M
 INTRODUCTION = """# Our solvers beside published values
 
 Made by `python docs/peers.py --seconds {seconds:g} --starts {starts}` with the data folder in `ORTHOPROX_DATA`.
-Every run is at the method's default settings until Crit is at most 1e-7, or the time or 40 000 iterations are over;
-a start is a random point moved by 500 subgradient steps. The methods that are known to come close to the published values
-get {seconds:g} seconds and up to {starts} starts, as many as it takes to come within 1e-4 of the best published value of
-compressed modes and within 1e-3 of that of the gene data; the others get a third of the time and two starts. A row
-shows the best of its starts. The published values have the digits their tables give.
+Every run is at the method's default settings until Crit is at most 1e-7, or the time or 40 000 iterations are over; a
+start is a random point moved by 500 subgradient steps. The methods that are known to come close to the published
+values get {seconds:g} seconds and up to {starts} starts, as many as it takes to come within 1e-4 of the best
+published value of compressed modes and within 1e-3 of that of the gene data; the others get a third of the time and two
+starts. A row shows the best of its starts. The published values have the digits their tables give.
 
 """
 CLOSE = {"oadmm", "madmm", "manial-1", "manial-2", "manpg", "manpg-ada", "socm", "radmm"}

@@ -130,6 +130,12 @@ def test_a_weight_that_is_negative_or_no_number(weight):
         (lambda: WeightedL1(-np.ones((6, 2))), "negative"),
         (lambda: Smooth(lambda X: (0.0, X), lipschitz=-1.0), "The lipschitz of Smooth must be finite and not negative"),
         (lambda: Matrix(D, norm=-1.0), "norm"),
+        (lambda: named("oadmm", explore=-1), "explore must be at least 0; given -1"),
+        (lambda: named("oadmm", block=0), "block must be at least 1; given 0"),
+        (lambda: named("oadmm", rounds=0), "rounds must be at least 1; given 0"),
+        (lambda: named("oadmm", memory=0), "memory must be at least 1; given 0"),
+        (lambda: named("oadmm", roam=0.8), "roam must be positive and at most settle; given 0.8 and 0.7"),
+        (lambda: named("oadmm", roam=0.0), "roam must be positive"),
         (lambda: named("oadmm-ep", beta0=-1.0), "beta0 must be positive; given -1.0"),
         (lambda: named("oadmm-rr", rho=0.0), "rho must be positive; given 0.0"),
         (lambda: named("oadmm-rr", gamma=1.0), "gamma must lie in"),
@@ -208,7 +214,8 @@ def test_parts_in_the_wrong_place(parts, match):
 
 def test_what_is_no_problem_or_no_solver():
     refused(lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Of")
-    refused(lambda: solve(PROBLEM, "oadm-ep"), ValueError, "no solver named 'oadm-ep'; there are oadmm-ep, .*Did you m")
+    match = "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"
+    refused(lambda: solve(PROBLEM, "oadm-ep"), ValueError, match)
     with pytest.raises(TypeError, match="solver must be the name of a solver or a Solver; given ABCMeta"):
         solve(PROBLEM, SOLVERS["oadmm-ep"])
     refused(
@@ -366,7 +373,7 @@ def test_an_h_that_is_not_lipschitz_is_outside_every_scope():
         def lipschitz_constant(self, shape):
             return np.inf
 
-    for name in ("oadmm-ep", "oadmm-rr", "subgradient"):
+    for name in ("oadmm", "oadmm-ep", "oadmm-rr", "subgradient"):
         refused(
             lambda name=name: solve(Problem(M=M, f=Quadratic(np.eye(6)), h=Indicator()), name),
             UnsupportedProblem,

@@ -98,7 +98,7 @@ def test_a_compiled_step_lives_as_long_as_its_problem(jax):
     before = len(_compiled)
     problem = PROBLEMS["plain l1, centred"](jax.numpy.asarray)
     gone = weakref.ref(problem)
-    solve(problem, stop=Iterations(3))
+    solve(problem, "oadmm-ep", stop=Iterations(3))
     assert len(_compiled) == before + 1
     del problem
     gc.collect()
@@ -121,20 +121,20 @@ def test_data_are_arguments_and_not_constants(jax):
 
 def test_host_problems_run_uncompiled(jax, traces):
     problem = sparse_pca(HOLES, n_components=R, weight=0.1)
-    solve(problem, X0=jax.numpy.asarray(problem.M.random(0)), stop=Iterations(7))
+    solve(problem, "oadmm-ep", X0=jax.numpy.asarray(problem.M.random(0)), stop=Iterations(7))
     assert len(traces) == 7
 
 
 def test_a_mask_in_numpy_is_compiled_too(jax, traces):
     mask = np.random.default_rng(0).random((N, R)) < 0.5
     problem = Problem.of(Linear(jax.numpy.asarray(C[:R].T)) + 0.1 * L1() @ Entries(mask), over=M)
-    solve(problem, stop=Iterations(7))
+    solve(problem, "oadmm-ep", stop=Iterations(7))
     assert len(traces) == 1
 
 
 def test_lists_of_maps_are_compiled_too(jax, traces):
     A = Sum([Matrix(jax.numpy.asarray(C)), Matrix(jax.numpy.asarray(C))])
-    solve(Problem.of(Linear(jax.numpy.asarray(B[:R].T)) + L1() @ A, over=M), stop=Iterations(7))
+    solve(Problem.of(Linear(jax.numpy.asarray(B[:R].T)) + L1() @ A, over=M), "oadmm-ep", stop=Iterations(7))
     assert len(traces) == 1
 
 
@@ -152,10 +152,10 @@ def test_a_function_that_cannot_be_traced_runs_uncompiled_with_a_warning(jax, tr
     problem = Problem.of(Smooth(function, lipschitz=3.0) + 0.1 * L1(), over=M)
     X0 = M.random(0)
     with pytest.warns(RuntimeWarning, match="cannot compile this problem, so its steps run uncompiled") as told:
-        result = solve(problem, X0=jax.numpy.asarray(X0), stop=Iterations(8))
+        result = solve(problem, "oadmm-ep", X0=jax.numpy.asarray(X0), stop=Iterations(8))
     assert len(told) == 1
     assert len(traces) == 9  # the attempt, and eight steps
-    assert np.allclose(result.X, solve(problem, X0=X0, stop=Iterations(8)).X, atol=1e-12)
+    assert np.allclose(result.X, solve(problem, "oadmm-ep", X0=X0, stop=Iterations(8)).X, atol=1e-12)
 
 
 def test_an_error_in_a_function_is_not_hidden(jax):
@@ -166,7 +166,7 @@ def test_an_error_in_a_function_is_not_hidden(jax):
 
     problem = Problem.of(Smooth(broken, lipschitz=3.0) + 0.1 * L1(), over=M)
     with pytest.raises(RunFailed, match="ZeroDivisionError"):
-        solve(problem, X0=jax.numpy.asarray(M.random(0)), stop=Iterations(3))
+        solve(problem, "oadmm-ep", X0=jax.numpy.asarray(M.random(0)), stop=Iterations(3))
 
 
 def test_not_a_number_does_not_raise(jax):

@@ -57,7 +57,7 @@ def test_nothing_in_it_is_pickled(file):
             assert not array.dtype.hasobject
     with np.load(file, allow_pickle=False) as content:
         meta = json.loads(str(content["meta"]))
-        assert (meta["t"], meta["solver"], meta["shape"]) == (5, "oadmm-ep", [9, 3])
+        assert (meta["t"], meta["solver"], meta["shape"]) == (5, "oadmm", [9, 3])
         assert content["history.objective"].shape == (6,)
 
 

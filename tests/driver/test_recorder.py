@@ -38,7 +38,7 @@ def test_every_iteration_has_a_row_from_the_start_to_the_end():
 
 def test_a_row_holds_what_is_measured_at_its_state():
     states = []
-    result = solve(PROBLEM, stop=Iterations(5), observers=[lambda now: states.append(now.state)])
+    result = solve(PROBLEM, "oadmm-ep", stop=Iterations(5), observers=[lambda now: states.append(now.state)])
     solver = result.solver
     for i, state in enumerate(states):
         certificate = solver.certificate(PROBLEM, state)
@@ -87,7 +87,7 @@ def test_columns_of_the_users_own():
 def test_a_column_that_is_no_number_is_refused_and_the_run_is_kept(value):
     record = Recorder(extra={"odd": lambda now: value if now.t == 3 else 0.0})
     with pytest.raises(RunFailed, match=r"The column 'odd' of a recorder must be a number; given \w+\.") as caught:
-        solve(PROBLEM, stop=Iterations(9), record=record)
+        solve(PROBLEM, "oadmm-ep", stop=Iterations(9), record=record)
     result = caught.value.result
     assert result.iterations == 3
     assert result.history.iteration.tolist() == [0, 1, 2]

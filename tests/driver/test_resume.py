@@ -25,6 +25,7 @@ from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
 SOLVERS = {
+    "oadmm": ("oadmm", {}),
     "oadmm-ep": ("oadmm-ep", {}),
     "oadmm-rr, fixed": ("oadmm-rr", {"refresh": 8}),
     "oadmm-rr, bb-long": ("oadmm-rr", {"length": "bb-long", "refresh": 8}),
@@ -173,7 +174,7 @@ def test_extra_columns_are_resumed_and_must_be_the_same(tmp_path):
 
 @pytest.fixture
 def file(tmp_path):
-    solve(PROBLEM, stop=Iterations(5), observers=[Checkpoint(tmp_path / "run.npz")])
+    solve(PROBLEM, "oadmm-ep", stop=Iterations(5), observers=[Checkpoint(tmp_path / "run.npz")])
     return tmp_path / "run.npz"
 
 
@@ -211,7 +212,7 @@ def test_a_state_of_another_run_is_refused():
 
 
 def test_the_settings_chosen_for_the_problem_are_kept_with_the_checkpoint(file):
-    rest = solve(PROBLEM, stop=Iterations(8) | Critical(1e-9), resume=str(file))
+    rest = solve(PROBLEM, "oadmm-ep", stop=Iterations(8) | Critical(1e-9), resume=str(file))
     assert rest.solver.beta0 == named("oadmm-ep").for_problem(PROBLEM).beta0
     assert rest.X.shape == (M.n, M.r)
 

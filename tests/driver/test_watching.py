@@ -130,7 +130,7 @@ def test_the_bar_shows_name_objective_criticality_and_rate():
     file = io.StringIO()
     result = solve(PROBLEM, stop=Iterations(30), observers=[Progress(always=True, file=file, every=0.0)])
     shown = file.getvalue().replace("\r", "\n").strip().splitlines()[-1]
-    assert shown.startswith("oadmm-ep: 100%")
+    assert shown.startswith("oadmm: 100%")
     assert "30/30" in shown
     assert re.search(r"\d+(\.\d+)?\s?k?it/s", shown)
     assert f"F {result.objective:.6g}, Crit {result.criticality:.1e}" in shown

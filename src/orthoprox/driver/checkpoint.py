@@ -171,6 +171,8 @@ def _described(value: Any, arrays: list[Array]) -> Any:
                 return f"array{i}"
         arrays.append(value)
         return f"array{len(arrays) - 1}"
+    if isinstance(value, tuple):
+        return [_described(item, arrays) for item in value]
     if value is None or isinstance(value, (int, float)):
         return value
     # An array without dimensions; JSON keeps every digit.
@@ -181,4 +183,6 @@ def _described(value: Any, arrays: list[Array]) -> Any:
 def _rebuilt(value: Any, template: Any, arrays: dict[str, Array]) -> Any:
     if isinstance(value, dict):
         return type(template)(**{name: _rebuilt(v, getattr(template, name), arrays) for name, v in value.items()})
+    if isinstance(value, list):
+        return tuple(_rebuilt(item, None, arrays) for item in value)
     return arrays[value] if isinstance(value, str) else value

@@ -114,7 +114,7 @@ class _Face:
         if self.free:
             return 0.0
         xp = array_namespace(X)
-        mu = 0.5 / h.weak_convexity if h.weak_convexity > 0 else 1.0
+        mu = 0.5 / h.weak_convexity if h.weak_convexity > 0 else 1.0 / (self.problem.f.lipschitz or 1.0)
         slope = h.prox_slope(X + mu * self.slope(X), mu)  # type: ignore[attr-defined]
         return (1.0 / xp.where(slope > 0, slope, xp.ones_like(slope)) - 1.0) / mu * self.on
 

@@ -9,11 +9,12 @@ from typing import ClassVar
 from array_api_compat import array_namespace
 
 from orthoprox._fields import replace, require
-from orthoprox._types import Array
+from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Point, Problem, criticality
 from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._lagrangian import Multiplied, has_newton_steps, multiplied, multiplier_step
 from orthoprox.solvers._manial import ManIALState
 from orthoprox.solvers._path import Path, first_level, has_path, next_level, raised, vanishes
@@ -25,6 +26,7 @@ from orthoprox.terms._base import frobenius
 
 _LONGER = 3  # memory where the blocks are augmented Lagrangian steps, after which Crit goes up and down
 _MULTIPLIERS = 5  # steps of the method of multipliers in a block
+_PATIENCE = 30  # blocks after which Newton's method is tried although Crit has not fallen much since the last time
 _BLOCKS = 3  # between two weights of the homotopy
 
 
@@ -54,8 +56,8 @@ class OADMMState:
     """How many of its attempts came to nothing."""
     radius: float
     """Of its trust region."""
-    safe: int
-    """Iterations of the paper's own method that were taken."""
+    paper: OADMMEPState
+    """The paper's own method, which goes on by itself whenever a block does not bring Crit down."""
     newton: Multiplied | None
     """For problems whose X-step takes Newton steps."""
     inner: ManIALState | None
@@ -68,8 +70,9 @@ class OADMMState:
 class OADMM(Solver[OADMMState]):
     """ADMM with projections, a penalty that fits the problem, and Newton's method on the zeros it finds.
 
-    A step is a block of iterations, or an attempt to finish by Newton's method. A block that does not bring Crit
-    down is redone with the settings for which the paper proves convergence, so that its theorem holds for what is run.
+    A step is a block of iterations, or an attempt to finish by Newton's method. Whenever a block does not bring Crit
+    down, the paper's own iteration goes on by a block, and the better of the two counts: its theorem holds for what is
+    run.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ class OADMM(Solver[OADMMState]):
     scope: ClassVar[Scope] = Scope()
     compilable: ClassVar[bool] = False
 
-    explore: int = 15
+    explore: int = 25
     block: int = 20
     roam: float = 0.3
     settle: float = 0.7
@@ -122,11 +125,6 @@ class OADMM(Solver[OADMMState]):
             0 < self.roam <= self.settle,
             f"roam must be positive and at most settle; given {self.roam} and {self.settle}.",
         )
-
-    @property
-    def _patience(self) -> int:
-        """Blocks after which Newton's method is tried although Crit is not much smaller than the last time."""
-        return 15 + self.explore
 
     def init(self, problem: Problem, X0: Array) -> OADMMState:
         now = problem.at(X0)
@@ -147,7 +145,7 @@ class OADMM(Solver[OADMMState]):
             reached=math.inf,
             failures=0,
             radius=0.1 * math.sqrt(problem.M.r),
-            safe=0,
+            paper=OADMMEPState(t=0, now=now, before=now, y=now.AX, z=0.0 * now.AX, L=_lipschitz(problem, X0)),
             newton=multiplied(problem, now, 0.0 * now.AX, 4 * _kinks(problem, now)) if by_newton else None,
             inner=None if one_step or by_newton else ManIAL1().for_problem(problem).init(problem, X0),
             steps=0,
@@ -160,7 +158,7 @@ class OADMM(Solver[OADMMState]):
             polished = self._polished(problem, state)
             if polished is not None:
                 return polished
-            crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
+            crit = _crit(problem, state.now, state.y, state.z)
             state = replace(
                 state,
                 waited=0,
@@ -168,6 +166,9 @@ class OADMM(Solver[OADMMState]):
                 failures=state.failures + 1,
                 radius=max(state.radius, 1e-8),
             )
+        roamed = state.explored >= self.explore
+        if roamed and _crit(problem, state.now, state.y, state.z) <= _rounding(problem, state.now):
+            return replace(state, t=state.t + 1)  # another block would only lose the zeros again
         return self._guarded(problem, state)
 
     def _along(self, problem: Problem, state: OADMMState) -> OADMMState:
@@ -214,7 +215,7 @@ class OADMM(Solver[OADMMState]):
         return now, y, z
 
     def _guarded(self, problem: Problem, state: OADMMState) -> OADMMState:
-        """A fast block if it brings Crit down, and otherwise one of the paper's."""
+        """A fast block; if it does not bring Crit down, one of the paper's as well, and the better of the two."""
         roaming = state.explored < self.explore
         newton, inner = state.newton, state.inner
         if newton is not None:
@@ -232,7 +233,7 @@ class OADMM(Solver[OADMMState]):
             factor = state.boost * self.roam * (self.settle / self.roam) ** share
             now, y, z = self._block(problem, state.now, state.y, state.z, factor)
             steps = self.block
-        crit = criticality(problem, Certificate(now, y, z)).total
+        crit = _crit(problem, now, y, z)
         new = replace(
             state,
             t=state.t + 1,
@@ -247,34 +248,28 @@ class OADMM(Solver[OADMMState]):
         )
         direct = newton is None and inner is None
         if roaming and direct:
-            return new
+            if crit > 1e-6 * float(frobenius(problem.f.gradient_at(now.X, now.HX))):
+                return new
+            # A critical point, whatever the penalty: there is nowhere to roam to, and its zeros can be made exact.
+            return self.step(problem, replace(new, t=state.t, explored=self.explore))
         memory = self.memory if direct else _LONGER * self.memory
         if len(state.recent) < memory or crit < 0.999 * max(state.recent):
             return replace(new, recent=(*state.recent, crit)[-memory:])
-        return self._safe(problem, state)
+        return self._safe(problem, state, new, crit)
 
-    def _safe(self, problem: Problem, state: OADMMState) -> OADMMState:
-        """A block of OADMM-EP as the paper has it, from where the state is."""
+    def _safe(self, problem: Problem, state: OADMMState, new: OADMMState, crit: float) -> OADMMState:
+        """A block of OADMM-EP as the paper has it, from where that stood, and the better of the two."""
         method = OADMMEP().for_problem(problem)
-        L = problem.f.lipschitz
-        start = method.init(problem, state.now.X)
-        paper = OADMMEPState(
-            t=state.safe, now=state.now, before=state.now, y=state.y, z=state.z, L=start.L if L is None else L
-        )
+        paper = state.paper
+        if paper.t == 0:
+            paper = replace(paper, now=state.now, before=state.now, y=state.y, z=state.z)
         for _ in range(self.block):
             paper = method.step(problem, paper)
         reached = method.certificate(problem, paper)
+        if _crit(problem, paper.now, reached.y, reached.z) < crit:
+            new = _restarted(new, paper.now, reached.y, reached.z)
         return replace(
-            _restarted(state, paper.now, reached.y, reached.z),
-            t=state.t + 1,
-            now=paper.now,
-            y=reached.y,
-            z=reached.z,
-            boost=min(1.2 * state.boost, 10.0),
-            recent=state.recent[1:],
-            waited=state.waited + 1,
-            safe=paper.t,
-            steps=state.steps + self.block,
+            new, paper=paper, boost=min(1.2 * state.boost, 10.0), recent=state.recent[1:], steps=new.steps + self.block
         )
 
     def _due(self, problem: Problem, state: OADMMState) -> bool:
@@ -285,19 +280,18 @@ class OADMM(Solver[OADMMState]):
             return True
         if state.explored < self.explore or state.waited == 0:
             return False
-        crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
+        crit = _crit(problem, state.now, state.y, state.z)
         first = 1e-3 * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
-        return crit <= min(0.2 * state.tried, first) or state.waited > self._patience * 2**state.failures
+        return crit <= min(0.2 * state.tried, first) or state.waited > _PATIENCE * 2**state.failures
 
     def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float, free: bool) -> Polished | None:
-        scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
         return polish(
             problem,
             y,
             z,
             radius=max(radius, 0.02 * math.sqrt(problem.M.r)),
             rounds=self.rounds,
-            tolerance=64 * backend_of(y).eps(y) * scale,
+            tolerance=_rounding(problem, now),
             on=filled(problem, now, y) if free else None,
             free=free,
         )
@@ -307,7 +301,7 @@ class OADMM(Solver[OADMMState]):
         found = self._newton(problem, state.now, state.y, state.z, state.radius, free)
         if found is None:
             return None
-        crit = criticality(problem, Certificate(state.now, state.y, state.z)).total
+        crit = _crit(problem, state.now, state.y, state.z)
         # Where Newton's method gets further than the blocks before it did, one block will do before the next attempt.
         value, reached = float(problem.objective(state.now)), float(problem.objective(found.point))
         if reached > value and found.residual > 0.5 * crit:
@@ -320,7 +314,7 @@ class OADMM(Solver[OADMMState]):
             y=found.point.X,
             z=found.z,
             recent=(*state.recent, found.residual)[1:],
-            waited=self._patience * 2**state.failures if productive else 0,
+            waited=_PATIENCE * 2**state.failures if productive else 0,
             tried=min(crit, state.tried),
             reached=reached,
             radius=0.0 if free and (found.steps < self.rounds or found.radius < 1e-8) else max(found.radius, 1e-8),
@@ -345,6 +339,25 @@ def _on_k_entries(problem: Problem, state: OADMMState) -> bool:
     Where that has been done and Crit is not small, the weight does not keep the others at zero: they may enter then.
     """
     return state.radius > 0 and is_sparse_enough(problem, state.y)
+
+
+def _lipschitz(problem: Problem, X: Array) -> Scalar:
+    L = problem.f.lipschitz
+    return local_lipschitz(problem, X) if L is None else L
+
+
+def _crit(problem: Problem, now: Point, y: Array, z: Array) -> float:
+    """Crit, with its primal part in units of the gradient: then all of it grows with the objective."""
+    parts = criticality(problem, Certificate(now, y, z))
+    size = float(frobenius(now.AX))
+    unit = float(frobenius(problem.f.gradient_at(now.X, now.HX))) / size if size > 0 else 0.0
+    return (unit or 1.0) * parts.primal + parts.dual + parts.stationarity
+
+
+def _rounding(problem: Problem, now: Point) -> float:
+    """What Crit cannot fall below."""
+    scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
+    return 64 * backend_of(now.X).eps(now.X) * scale
 
 
 def _restarted(state: OADMMState, now: Point, y: Array, z: Array) -> OADMMState:

@@ -1,0 +1,154 @@
+"""What the default solver reaches: sparse PCA of four kinds, modes, subspaces with outliers, dictionaries."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, solve
+from orthoprox.maps import Matrix
+from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2
+
+
+def data(n, seed):
+    """50 samples with centred columns of unit length, as in the published comparisons."""
+    B = np.random.default_rng(seed).standard_normal((50, n))
+    B = B - B.mean(axis=0)
+    return B / np.linalg.norm(B, axis=0)
+
+
+def solved(problem, seed=0, most=400, crit=1e-6):
+    result = solve(problem, X0=problem.M.random(100 + seed), stop=Iterations(most) | Critical(crit))
+    assert result.solver.name == "oadmm"  # what a user gets who chooses nothing
+    assert result.converged
+    assert result.infeasibility < 1e-12
+    assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)
+    return result
+
+
+def variance(D, X):
+    """Relative to that of as many principal components."""
+    largest = np.linalg.eigvalsh(D.T @ D)[::-1][: X.shape[1]]
+    return float(np.sum((D @ X) ** 2) / np.sum(largest))
+
+
+# n, r, weight: three of the synthetic instances, and starts
+@pytest.mark.parametrize(("n", "r", "weight"), [(200, 5, 0.6), (200, 10, 0.4), (300, 10, 0.8)])
+def test_l1_sparse_pca(n, r, weight):
+    ours, theirs = [], []
+    for seed in range(2):
+        problem = Problem.of(ExplainedVariance(data(n, seed), 2.0) + weight * L1(), over=Stiefel(n, r))
+        result = solved(problem, seed)
+        zeros = np.count_nonzero(result.X == 0)
+        assert zeros > 0.3 * n * r
+        assert np.count_nonzero(result.y == 0) == zeros
+        ours.append(result.objective)
+        stop, record = Iterations(60) | Critical(1e-4), Recorder(every=10)
+        theirs.append(solve(problem, "manial-1", problem.M.random(100 + seed), stop=stop, record=record).objective)
+    assert all(a <= b + 0.02 * abs(b) for a, b in zip(ours, theirs, strict=True))
+
+
+@functools.cache
+def digits():
+    from sklearn.datasets import load_digits
+
+    D = load_digits().data
+    D = D[:, D.std(axis=0) > 0]
+    D = D - D.mean(axis=0)
+    return D / np.linalg.norm(D, axis=0)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2])
+def test_l1_minus_largest_k_on_digits(share):
+    D, r = digits(), 6
+    k = int(share * D.shape[1] * r)
+    problem = sparse_pca(D, n_components=r, weight=50.0, k=k)
+    result = solved(problem)
+    assert 0.9 * k <= np.count_nonzero(result.X) <= k
+    assert problem.h.value(result.X) - problem.g.value(result.X) == pytest.approx(0.0, abs=1e-10)
+    papers = solve(problem, "oadmm-ep", problem.M.random(100), stop=Iterations(2000), record=Recorder(every=2000))
+    assert variance(D, result.X) > variance(D, papers.X) + 0.2
+    assert result.objective < papers.objective
+
+
+@pytest.mark.parametrize("penalty", [0.4 * MCP(0.5, 3.0), 0.3 * MCP(0.8, 2.0), 0.5 * SCAD(0.4, 3.7)], ids=str)
+def test_weakly_convex_penalties(penalty):
+    problem = Problem.of(ExplainedVariance(data(120, 5), 2.0) + penalty, over=Stiefel(120, 5))
+    result = solved(problem)
+    assert result.objective < float(problem.objective(problem.M.random(100)))
+
+
+@pytest.mark.parametrize(("weight", "published"), [(0.05, 2.936859), (0.1, 4.814427)])
+def test_compressed_modes_reach_the_best_published_value(weight, published):
+    problem = compressed_modes(128, n_components=10, weight=weight)
+    runs = [solve(problem, seed=seed, stop=Iterations(60), record=Recorder(every=60)) for seed in range(3)]
+    assert min(run.objective for run in runs) <= published * (1 + 1e-5)
+    assert max(run.infeasibility for run in runs) < 1e-12
+
+
+def test_the_normals_of_a_subspace_among_outliers():
+    """Dual principal component pursuit: rows of Y'X that are zero belong to the subspace."""
+    rng = np.random.default_rng(3)
+    basis, _ = np.linalg.qr(rng.standard_normal((30, 25)))
+    Y = np.concatenate([basis @ rng.standard_normal((25, 500)), rng.standard_normal((30, 300))], axis=1)
+    Y = Y / np.linalg.norm(Y, axis=0)
+    problem = Problem.of(GroupL2() @ Matrix(Y.T / np.sqrt(800)), over=Stiefel(30, 5))
+    result = solved(problem)
+    assert np.linalg.norm(basis.T @ result.X) < 1e-5  # recovered
+
+
+def test_a_dictionary_is_found_up_to_signs_and_order():
+    rng, d = np.random.default_rng(4), 15
+    m = int(10 * d**1.5)
+    Q, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    codes = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.3)
+    problem = Problem.of(L1() @ Matrix((Q @ codes).T), over=Stiefel(d, d))
+    result = solved(problem)
+    match = np.abs(result.X.T @ Q)
+    assert np.allclose(np.sort(match, axis=1)[:, -1], 1.0, atol=1e-6)
+    assert sorted(np.argmax(match, axis=1)) == list(range(d))
+
+
+# ------------------------------------------------------------------ real data
+
+BARS = {"mnist": (0.88, 0.79), "tdt2": (0.975, 0.95), "sector": (0.994, 0.985), "randn": (0.82, 0.62)}
+"""The least variance relative to that of PCA, with 20 % and with 10 % of the entries."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BARS)
+@pytest.mark.parametrize("which", [0, 1], ids=["fifth", "tenth"])
+def test_the_papers_problem_keeps_most_of_the_variance(name, which, shared_data):
+    from orthoprox.datasets import load
+
+    D = load(f"{name}-1500-500", seed=0, folder=shared_data).X
+    k = (2000, 1000)[which]
+    problem = sparse_pca(D, n_components=20, weight=50.0, k=k)
+    result = solve(problem, seed=7, stop=Iterations(40) | Critical(1e-6))
+    assert variance(D, result.X) >= BARS[name][which]
+    assert np.count_nonzero(result.X) <= k
+    assert result.infeasibility < 1e-12
+    assert result.converged
+
+
+GENES = {
+    ("arabidopsis_118x834.npz", 10, 0.4): -481.1,
+    ("arabidopsis_118x834.npz", 20, 0.4): -509.3,
+    ("leukemia_72x1255.npz", 10, 0.4): -657.8,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", GENES, ids=lambda row: "-".join(map(str, row)))
+def test_gene_expressions_reach_the_published_value(row, shared_data):
+    file, r, weight = row
+    B = np.load(shared_data / file)["X"]
+    B = B - B.mean(axis=0)
+    sizes = np.linalg.norm(B, axis=0)
+    B = B / np.where(sizes > 0, sizes, 1.0)
+    problem = Problem.of(ExplainedVariance(B, weight=2.0) + weight * L1(), over=Stiefel(B.shape[1], r))
+    values = [solved(problem, seed).objective for seed in range(5)]
+    assert min(values) <= GENES[row] * (1 - 1e-3)

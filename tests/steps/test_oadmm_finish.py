@@ -1,0 +1,335 @@
+"""How OADMM begins and ends: the homotopy in the weight, and when Newton's method is tried and believed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from orthoprox import Critical, Iterations, Problem, Stiefel, named, solve
+from orthoprox._fields import replace
+from orthoprox.models import sparse_pca
+from orthoprox.solvers._path import Path, next_level, vanishes
+from orthoprox.solvers._polish import filled, polish
+from orthoprox.solvers.oadmm import _PATIENCE
+from orthoprox.terms import L1, SCAD, ExplainedVariance, GroupL2, LargestK
+from steps.cases import PROBLEMS as ALL
+from steps.cases import B, M, N, R
+from steps.test_oadmm import CONCAVE, SETTINGS, a_state, crit, penalty, projected
+
+K_SPARSE = sparse_pca(B, n_components=R, weight=6.0, k=9)
+L1_PROBLEM = CONCAVE["l1"]
+
+
+def settled(problem, blocks=40):
+    """A state that many fast blocks lead to, before any attempt to finish."""
+    method = named("oadmm", **{**SETTINGS, "explore": 0}, polish=False)
+    state = method.init(problem, M.random(3))
+    for _ in range(blocks):
+        state = method.step(problem, state)
+    return state
+
+
+# ------------------------------------------------------------------ along the path
+
+
+def follow(level, closing=False, low=0.0, high=math.inf, stage=2):
+    return Path(level=level, low=low, high=high, stage=stage, closing=closing, finished=False)
+
+
+@pytest.mark.parametrize("level", [0.003, 0.1])
+def test_a_step_along_the_path_is_three_blocks_without_g_and_with_a_weaker_h(level):
+    method = named("oadmm", **SETTINGS, block=2)
+    old = a_state(K_SPARSE, 1, method=method, path=follow(level), explored=0)
+    new = method.step(K_SPARSE, old)
+    easier = Problem.of(K_SPARSE.f + level * 6.0 * L1(), over=M)
+    X, y, z = old.now.X, old.y, old.z
+    for _ in range(3):
+        beta = penalty(easier, X, z, 0.7)
+        for _ in range(2):
+            X = projected(beta * y - z - easier.f.gradient(X))
+            y = easier.h.prox(X + z / beta, 1 / beta)
+            z = z + beta * (X - y)
+    assert np.allclose(new.now.X, X, atol=1e-9)
+    assert np.allclose(new.y, y, atol=1e-9)
+    assert new.path == next_level(old.path, K_SPARSE, y)
+    # z grows with the weight, and stays among the slopes of the new h
+    w = 6.0 * new.path.level
+    assert np.allclose(new.z, np.clip(z * new.path.level / level, -w, w), atol=1e-9)
+    assert (new.t, new.steps, new.explored) == (10, 76, 0)
+
+
+def test_the_path_ends_at_a_k_sparse_point_with_a_multiplier_for_the_whole_problem():
+    method = named("oadmm")
+    state = method.init(K_SPARSE, M.random(3))
+    assert not state.path.finished
+    closing = 0
+    while not state.path.finished:
+        closing += state.path.closing
+        before, state = state, method.step(K_SPARSE, state)
+        assert state.t < 100
+    assert closing >= 1
+    assert before.path.closing
+    X, y, z = state.now.X, state.y, state.z
+    assert vanishes(K_SPARSE, y)
+    assert 0 < np.count_nonzero(y) <= 9
+    assert np.array_equal(X, y)  # it ends with an exact solution of the problem without g
+    easier = before.path.level * K_SPARSE.h
+    multiplier = z - K_SPARSE.g.subgradient(y)
+    assert easier.subgradient_distance(y, multiplier) < 1e-9
+    assert np.linalg.norm(M.tangent(X, K_SPARSE.f.gradient(X) + multiplier)) < 1e-9
+
+
+def test_a_run_along_the_path_keeps_more_variance_than_one_without():
+    """What the homotopy is for: at full weight at once, X hardly leaves the first zeros it finds."""
+    D = np.random.default_rng(8).standard_normal((60, 30)) * 0.8 ** np.arange(30)
+    problem = sparse_pca(D, n_components=4, weight=50.0, k=24)
+    kept = {
+        homotopy: np.mean(
+            [solve(problem, named("oadmm", homotopy=homotopy), seed=s, stop=Iterations(80)).objective for s in range(3)]
+        )
+        for homotopy in (True, False)
+    }
+    assert kept[True] < kept[False]
+
+
+# ------------------------------------------------------------------ when to try
+
+
+def due(state, problem=L1_PROBLEM, **settings):
+    return named("oadmm", **SETTINGS, **settings)._due(problem, state)
+
+
+def test_newtons_method_is_tried_when_crit_is_small_or_after_a_while():
+    rough, fine = settled(L1_PROBLEM, 1), settled(L1_PROBLEM)
+    fine = replace(fine, explored=15, waited=3)
+    rough = replace(rough, explored=15, waited=3)
+    scale = np.linalg.norm(L1_PROBLEM.f.gradient(fine.now.X))
+    assert crit(L1_PROBLEM, fine) < 1e-4 * scale < 1e-2 * scale < crit(L1_PROBLEM, rough)
+    assert due(fine)
+    assert not due(rough)
+    assert not due(replace(fine, tried=4 * crit(L1_PROBLEM, fine)))  # not much smaller than the last time
+    assert due(replace(fine, tried=6 * crit(L1_PROBLEM, fine)))
+    assert not due(replace(fine, waited=0))  # one block at least in between
+    assert not due(replace(fine, explored=14))  # still roaming
+    assert not due(replace(rough, waited=_PATIENCE))
+    assert due(replace(rough, waited=_PATIENCE + 1))  # after a while
+    assert not due(replace(rough, waited=4 * _PATIENCE, failures=2))  # a longer one after attempts that failed
+    assert due(replace(rough, waited=4 * _PATIENCE + 1, failures=2))
+    assert not due(fine, polish=False)
+
+
+def test_it_is_not_tried_where_it_cannot_be():
+    for problem in (CONCAVE["rows"], ALL["groups of a matrix"], ALL["own function"]):
+        state = a_state(problem, 1, waited=10_000, explored=99)
+        assert not due(state, problem)
+
+
+def test_k_entries_are_finished_at_once():
+    y = np.zeros((N, R))
+    y[:R] = np.eye(R)
+    state = replace(a_state(K_SPARSE, 1, explored=0, waited=0), y=y)
+    assert due(state, K_SPARSE)
+    assert not due(replace(state, y=M.random(4)), K_SPARSE)
+    assert not due(state, K_SPARSE, polish=False)
+
+
+# ------------------------------------------------------------------ what is believed
+
+
+def attempt(problem, state, **settings):
+    """What Newton's method itself makes of the state, on the zeros of y."""
+    scale = np.linalg.norm(problem.f.gradient(state.now.X))
+    radius = max(state.radius, 0.02 * math.sqrt(R))
+    return polish(problem, state.y, state.z, radius=radius, rounds=15, tolerance=64 * 2.0**-52 * scale, **settings)
+
+
+def test_an_attempt_that_succeeds_is_the_next_state():
+    old = replace(settled(L1_PROBLEM, 8), explored=15, waited=3, recent=(5.0, 4.0), tried=7.0)
+    old = replace(old, reached=float(L1_PROBLEM.objective(old.now)))
+    assert crit(L1_PROBLEM, old) > 1e-6
+    new = named("oadmm", **SETTINGS).step(L1_PROBLEM, old)
+    found = attempt(L1_PROBLEM, old)
+    assert np.array_equal(new.now.X, found.point.X)
+    assert np.array_equal(new.y, found.point.X)
+    assert np.array_equal(new.z, found.z)
+    assert new.recent == (4.0, found.residual)
+    assert found.steps < 15
+    assert new.tried == pytest.approx(crit(L1_PROBLEM, old))
+    assert new.reached == pytest.approx(float(L1_PROBLEM.objective(found.point)))
+    assert (new.t, new.steps, new.waited, new.failures) == (old.t + 1, old.steps + found.products, 0, 0)
+    assert crit(L1_PROBLEM, new) < 1e-10
+    assert (new.now.X == 0).any()
+    assert np.linalg.norm(new.now.X.T @ new.now.X - np.eye(R)) < 1e-13
+
+
+def test_an_attempt_that_was_cut_short_but_got_further_than_the_blocks_is_followed_by_another_soon():
+    old = replace(settled(L1_PROBLEM, 4), explored=15, waited=1000, failures=1)
+    value = float(L1_PROBLEM.objective(old.now))
+    for reached, soon in (
+        (value, True),
+        (value + 1e9, False),
+    ):  # the blocks since the last one had brought nothing, much
+        new = named("oadmm", **SETTINGS, rounds=1).step(L1_PROBLEM, replace(old, reached=reached))
+        assert float(L1_PROBLEM.objective(new.now)) < value
+        assert new.failures == 1
+        assert new.waited == (2 * _PATIENCE if soon else 0)
+
+
+def test_at_a_critical_point_there_is_nowhere_to_roam_to():
+    old = replace(settled(L1_PROBLEM), explored=2, waited=3)
+    assert crit(L1_PROBLEM, old) < 1e-6
+    new = named("oadmm", **SETTINGS).step(L1_PROBLEM, old)
+    assert (new.t, new.explored) == (old.t + 1, 15)
+    assert np.array_equal(new.now.X, new.y)
+    assert (new.now.X == 0).any()
+    rough = replace(settled(L1_PROBLEM, 4), explored=2, waited=3)
+    assert crit(L1_PROBLEM, rough) > 1e-4
+    assert named("oadmm", **SETTINGS).step(L1_PROBLEM, rough).explored == 3
+
+
+def test_an_attempt_on_wrong_zeros_is_not_believed():
+    good, believed, refused = settled(L1_PROBLEM, 8), 0, 0
+    for entry in np.argwhere(good.y != 0):
+        y = good.y.copy()
+        y[tuple(entry)] = 0.0  # which should not be zero
+        old = replace(good, y=y, explored=15, waited=1000, tried=1e-3)
+        found = polish(L1_PROBLEM, y, old.z, radius=old.radius, rounds=1, tolerance=1e-14)
+        new = named("oadmm", **SETTINGS, rounds=1).step(L1_PROBLEM, old)
+        rises = found is None or float(L1_PROBLEM.objective(found.point)) > float(L1_PROBLEM.objective(old.now))
+        if rises and (found is None or found.residual > 0.5 * crit(L1_PROBLEM, old)):
+            refused += 1
+            fast = named("oadmm", **SETTINGS, polish=False).step(L1_PROBLEM, old)
+            assert np.array_equal(new.now.X, fast.now.X)  # a block instead
+            assert (new.waited, new.failures, new.tried) == (1, 1, 1e-3)
+        else:
+            believed += 1
+            assert np.array_equal(new.now.X, found.point.X)
+            assert new.failures == 0
+    assert believed > 0
+    assert refused > 0
+
+
+def test_where_there_is_no_orthonormal_matrix_with_these_zeros_a_block_is_taken():
+    old = settled(L1_PROBLEM)
+    y = old.y.copy()
+    y[:, 1] = 0.0
+    old = replace(old, y=y, explored=15, waited=1000)
+    new = named("oadmm", **SETTINGS).step(L1_PROBLEM, old)
+    assert np.array_equal(new.now.X, named("oadmm", **SETTINGS, polish=False).step(L1_PROBLEM, old).now.X)
+    assert new.failures == 1
+
+
+def test_the_inner_methods_go_on_from_where_an_attempt_ended():
+    problem = Problem.of(ExplainedVariance(-B, -0.3) + 0.5 * L1(), over=M)  # convex f
+    method = named("oadmm")
+    state = method.init(problem, M.random(3))
+    assert state.newton is not None
+    for _ in range(40):
+        state = method.step(problem, state)
+        assert np.array_equal(state.newton.now.X, state.now.X)
+        assert np.array_equal(state.newton.z, state.z)
+        assert np.array_equal(state.newton.y, state.y)
+    assert state.waited == 0  # the last was an attempt, and there was nothing left to do after it
+    assert crit(problem, state) < 1e-12
+
+
+def test_on_k_entries_the_attempt_is_that_with_all_of_them_free():
+    y = np.zeros((N, R))
+    y[:R] = projected(np.random.default_rng(5).standard_normal((R, R)))
+    y[2, 0] = 0.0
+    y = projected(y) * (y != 0)
+    problem = sparse_pca(B, n_components=R, weight=6.0, k=12)
+    old = replace(a_state(problem, 1, explored=0, waited=0), now=problem.at(projected(y)), y=y)
+    new = named("oadmm").step(problem, old)
+    found = attempt(problem, old, on=filled(problem, old.now, y), free=True)
+    assert np.array_equal(new.now.X, found.point.X)
+    assert found.steps < 15
+    assert new.radius == 0  # f has been minimised on these entries: from now on others may enter
+    assert due(new, problem)
+    again = named("oadmm").step(problem, new)
+    assert np.array_equal(again.now.X, attempt(problem, new).point.X)
+    assert again.radius > 0
+    assert np.count_nonzero(new.now.X) <= 12
+    assert float(problem.objective(new.now.X)) < float(problem.objective(old.now.X))
+    assert np.linalg.norm(new.now.X.T @ new.now.X - np.eye(R)) < 1e-13
+
+
+# ------------------------------------------------------------------ whole runs in the small
+
+
+def test_without_exploring_it_stays_near_its_start():
+    for seed in range(3):
+        start = solve(L1_PROBLEM, seed=seed, stop=Iterations(200) | Critical(1e-10))
+        assert start.converged
+        D = M.tangent(start.X, np.random.default_rng(90 + seed).standard_normal((N, R)))
+        X0 = M.retract(start.X, 0.02 * D / np.linalg.norm(D))
+        found = solve(L1_PROBLEM, named("oadmm", explore=0), X0, stop=Iterations(200) | Critical(1e-10))
+        assert found.converged
+        assert np.linalg.norm(found.X - start.X) < 1e-6  # there is one minimum near, and it is this one
+
+
+@pytest.mark.parametrize("kind", ["l1", "l1 minus largest-k", "scad"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_scale_of_the_data_does_not_matter(kind, seed):
+    D = np.random.default_rng(31).standard_normal((40, 20)) * 0.9 ** np.arange(20)
+    over = Stiefel(20, 4)
+
+    def run(c):
+        """Steps, iterations within them and the value in units of the data's, up to a relative Crit of 1e-9."""
+        penalty = {"l1": 0.2 * L1(), "l1 minus largest-k": 3.0 * L1() - 3.0 * LargestK(16), "scad": 0.4 * SCAD(0.3)}
+        weighted = c * c * penalty[kind]
+        problem = Problem.of(ExplainedVariance(c * D, 1 / 40) + weighted, over=over)
+
+        def done(now):
+            parts, scale = now.criticality_parts, np.linalg.norm(problem.f.gradient(now.X))
+            return parts.stationarity + parts.dual <= 1e-9 * scale and parts.primal <= 1e-9
+
+        result = solve(problem, "oadmm", over.random(seed), stop=Iterations(400) | done)
+        assert result.iterations < 400
+        return result.iterations, result.state.steps, result.objective / c**2
+
+    steps, inner, value = run(1.0)
+    for c in (1e-4, 1e4):
+        other_steps, other_inner, other_value = run(c)
+        assert abs(other_steps - steps) <= 0.2 * steps
+        assert abs(other_inner - inner) <= 0.2 * inner
+        assert other_value == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("problem", [L1_PROBLEM, K_SPARSE, CONCAVE["mcp"]], ids=["l1", "k", "mcp"])
+def test_what_has_been_reached_is_not_lost_again(problem):
+    method = named("oadmm")
+    state = method.init(problem, M.random(3))
+    for _ in range(300):
+        state = method.step(problem, state)
+        if crit(problem, state) <= 64 * 2.0**-52 * np.linalg.norm(problem.f.gradient(state.now.X)):
+            break
+    assert state.t < 300
+    later = state
+    for _ in range(40):
+        later = method.step(problem, later)
+    assert later.t == state.t + 40
+    assert later.paper.t == state.paper.t
+    assert crit(problem, later) <= 64 * 2.0**-52 * np.linalg.norm(problem.f.gradient(state.now.X))
+    assert np.count_nonzero(later.now.X) <= max(np.count_nonzero(state.now.X), 9)
+
+
+def test_single_precision_stays_and_has_exact_zeros():
+    for k in (None, 9):
+        problem = sparse_pca(B.astype(np.float32), n_components=R, weight=0.3 if k is None else 6.0, k=k)
+        result = solve(problem, "oadmm", stop=Iterations(60))
+        state = result.state
+        for array in (state.now.X, state.now.HX, state.y, state.z, result.X):
+            assert array.dtype == np.float32
+        assert 0 < np.count_nonzero(result.X) < N * R
+        assert k is None or np.count_nonzero(result.X) <= k
+        assert result.infeasibility < 1e-5
+        assert result.criticality < 1e-4 * np.linalg.norm(problem.f.gradient(result.X))
+
+
+def test_groups_minus_the_largest_entries_run_too():
+    problem = Problem.of(ExplainedVariance(B, 0.1) - 0.2 * LargestK(8) + 0.3 * GroupL2(), over=M)
+    result = solve(problem, stop=Iterations(200) | Critical(1e-6))
+    assert result.converged
