@@ -64,6 +64,7 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         return float(smooth + h.value(y) + sigma / 2 * xp.sum(gap * gap)), y
 
     now = state.now
+    gain = float(frobenius(now.AX)) / math.sqrt(M.r)  # of A: residuals in A(X) times this are in the units of X
     here, y = value(now)
     settled = False
     for _ in range(_NEWTON_STEPS):
@@ -73,7 +74,7 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         Lam = (XtG + XtG.T) / 2
         pull = G - now.X @ Lam
         size, gap = float(frobenius(pull)), float(frobenius(now.AX - y))
-        settled = size <= max(_SHARE * sigma * gap, tolerance)
+        settled = size <= max(_SHARE * sigma * gain * gap, tolerance)
         if settled:
             break
         bend = sigma * (1.0 - h.prox_slope(now.AX + shift, 1 / sigma))  # type: ignore[attr-defined]

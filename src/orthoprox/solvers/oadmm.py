@@ -220,7 +220,7 @@ class OADMM(Solver[OADMMState]):
         newton, inner = state.newton, state.inner
         if newton is not None:
             before = newton.products
-            tolerance = 1e-3 * min(state.recent, default=1.0)
+            tolerance = 1e-3 * min(state.recent, default=0.0)
             for _ in range(_MULTIPLIERS):
                 newton = multiplier_step(problem, newton, tolerance)
             now, y, z, steps = newton.now, newton.y, newton.z, newton.products - before
