@@ -16,6 +16,7 @@ from _problems import common_start, problems  # noqa: E402
 
 from orthoprox import SOLVERS, Critical, Iterations, Recorder, Seconds, UnsupportedProblem, solve  # noqa: E402
 from orthoprox.cli.list import solvers as listed  # noqa: E402
+from orthoprox.cli.list import table  # noqa: E402
 
 INTRODUCTION = """# Solvers
 
@@ -43,7 +44,7 @@ def main() -> None:
     head = ["", *kinds]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items()]
-    text = INTRODUCTION.format(listed=listed(), seconds=seconds) + "\n" + "\n".join(lines) + "\n"
+    text = INTRODUCTION.format(listed=table(listed()), seconds=seconds) + "\n" + "\n".join(lines) + "\n"
     (HERE / "solvers.md").write_text(text)
     print(text)
 

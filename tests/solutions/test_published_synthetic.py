@@ -16,7 +16,7 @@ PUBLISHED = {(200, 10, 0.4): (-34.83, -34.77), (200, 20, 0.6): (-29.14, -28.95),
 SOLVERS = {  # and the most iterations; those of ManIAL have many steps each
     "manial-1": (named("manial-1"), 40),
     "manpg-ada": (named("manpg-ada"), 3000),
-    "madmm": (named("madmm", balance=0), 3000),  # the published method, whose penalty stays
+    "madmm": (named("madmm"), 3000),
 }
 DRAWS = range(5)
 

@@ -226,3 +226,14 @@ def test_balancing_settles_although_f_bends_downwards():
     assert result.converged
     assert result.state.rho == pytest.approx(problem.f.lipschitz / 2)
     assert result.objective < -33.0
+
+
+def test_a_heavy_penalty_keeps_the_balance_from_halving():
+    """With w sqrt(n) near L_f/2 the first halving would leave X and Z apart for ever."""
+    B = np.random.default_rng(3).standard_normal((50, 200))
+    B = B - B.mean(axis=0)
+    problem = Problem.of(
+        ExplainedVariance(B / np.linalg.norm(B, axis=0), weight=2.0) + 0.8 * L1(), over=Stiefel(200, 5)
+    )
+    result = solve(problem, "madmm", seed=1, stop=Iterations(2000) | Critical(1e-4), record=Recorder(every=500))
+    assert result.converged

@@ -15,7 +15,7 @@ def main() -> None:
         sys.exit(str(error))
     from orthoprox.cli.main import command
 
-    command()
+    command(prog_name="orthoprox")
 
 
 __all__ = ["main"]

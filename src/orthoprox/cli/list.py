@@ -2,12 +2,79 @@
 
 from __future__ import annotations
 
-from orthoprox import SOLVERS
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from orthoprox import SOLVERS, terms
+from orthoprox.cli.models import MODELS
+from orthoprox.datasets import DATASETS
+
+Rows = list[dict[str, Any]]
+KINDS = {"smooth": "smooth", "concave": "convex, to subtract", "prox": "with a proximal map"}
 
 
-def solvers() -> str:
-    """One line per solver: name, what it does, what it takes, its complexity."""
-    rows = [("solver", "what it does", "takes (* without theory)", "complexity")]
-    rows += [(name, kind.summary, str(kind.scope), kind.complexity) for name, kind in SOLVERS.items()]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+def solvers() -> Rows:
+    """Name, what it does, what it takes, its complexity."""
+    return [
+        {
+            "solver": name,
+            "what it does": kind.summary,
+            "takes (* without theory)": str(kind.scope),
+            "complexity": kind.complexity,
+        }
+        for name, kind in SOLVERS.items()
+    ]
+
+
+def models() -> Rows:
+    """Name, what it is, what it takes as DATA."""
+    return [{"model": name, "what it is": model.summary, "DATA": model.data} for name, model in MODELS.items()]
+
+
+def datasets() -> Rows:
+    """Name, size, what it is."""
+    return [{"dataset": name, "size": one.size, "what it is": one.summary} for name, one in DATASETS.items()]
+
+
+def term_list() -> Rows:
+    """Name, kind, the first line of its description."""
+    rows = []
+    for name in terms.__all__:
+        thing = getattr(terms, name)
+        folder = thing.__module__.split(".")[-2]
+        if inspect.isclass(thing) and folder in KINDS:
+            line = (inspect.getdoc(thing) or "").partition("\n")[0].replace(":math:", "").replace("`", "")
+            rows.append({"term": name, "kind": KINDS[folder], "what it is": line})
+    return rows
+
+
+LISTS: dict[str, Callable[[], Rows]] = {
+    "solvers": solvers,
+    "models": models,
+    "datasets": datasets,
+    "terms": term_list,
+}
+
+
+@click.command(
+    name="list",
+    short_help="What solvers, models, datasets and terms there are.",
+    epilog="Example: orthoprox list solvers",
+)
+@click.argument("what", type=click.Choice(list(LISTS)))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(what: str, as_json: bool) -> None:
+    """What there is: solvers with their scope and complexity, models, datasets, terms."""
+    rows = LISTS[what]()
+    click.echo(json.dumps(rows, indent=2) if as_json else table(rows))
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows below their titles, in columns."""
+    lines = [tuple(rows[0]), *(tuple(map(str, row.values())) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)

@@ -7,12 +7,24 @@ from pathlib import Path
 import click
 
 import orthoprox
+from orthoprox.cli.compare import compare_command
+from orthoprox.cli.data import data_command
+from orthoprox.cli.list import list_command
+from orthoprox.cli.reproduce import reproduce_command
+from orthoprox.cli.solve import solve_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(orthoprox.__version__, prog_name="orthoprox")
 def command() -> None:
     """Nonsmooth composite optimisation over matrices with orthonormal columns."""
+
+
+command.add_command(compare_command)
+command.add_command(data_command)
+command.add_command(list_command)
+command.add_command(reproduce_command)
+command.add_command(solve_command)
 
 
 @command.command()
@@ -31,12 +43,3 @@ def demo(out: Path, components: int, iterations: int, quiet: bool) -> None:
         run(out, components=components, iterations=iterations, progress=not quiet)
     except (ValueError, OSError, ModuleNotFoundError) as error:
         raise click.ClickException(str(error)) from None
-
-
-@command.command(name="list")
-@click.argument("what", type=click.Choice(["solvers"]))
-def list_command(what: str) -> None:
-    """What there is: the solvers with their scope and complexity."""
-    from orthoprox.cli.list import solvers
-
-    click.echo(solvers())

@@ -162,10 +162,12 @@ def _least_penalty(problem: Problem) -> float:
     """Below this the penalty is not halved.
 
     The prox of a weakly convex h needs twice W_h. An f that bends downwards, such as that of PCA, pulls X away
-    from Z when the penalty is much smaller than its curvature: balancing then never settles.
+    from Z when the penalty is much smaller than its curvature, or than that at which the prox of h moves the entries
+    of A(X) by as much as they are large in the mean: balancing then never settles.
     """
     f, least = problem.f, least_penalty(problem.h)
     pull = problem.h.lipschitz_constant(problem.shape)
     if pull == 0 or f.lipschitz is None or f.upper_curvature == f.lipschitz:
         return least
-    return max(least, f.lipschitz / (2 * problem.A.norm**2))
+    kinks = 1.2 * pull / (problem.A.norm * problem.M.r**0.5)
+    return max(least, f.lipschitz / (2 * problem.A.norm**2), float(kinks))

@@ -1,0 +1,141 @@
+"""Several solvers, the user's own among them, on one problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orthoprox.cli.errors import told
+from orthoprox.cli.experiments import EXIT_CODES, carry_out, whole
+from orthoprox.cli.solve import setting
+from orthoprox.experiments import Experiment, Method
+from orthoprox.experiments.data import is_file, prepared
+from orthoprox.experiments.methods import made
+
+
+@click.command(
+    name="compare",
+    short_help="Several solvers, also your own, on one problem.",
+    epilog="\b\nExamples:\n"
+    "  orthoprox compare digits oadmm oadmm-ep radmm --components 5 --nonzeros 60\n"
+    "  orthoprox compare my.csv oadmm oadmm-rr --set oadmm-rr.length=bb-long --seconds 10\n"
+    "  orthoprox compare digits oadmm mysolver.py:MySolver\n\n" + EXIT_CODES,
+)
+@click.argument("data")
+@click.argument("solvers", nargs=-1, required=True)
+@click.option("--components", "-r", default=5, show_default=True, help="Columns of X.")
+@click.option("--weight", "-w", type=float, help="Factor of the penalty.  [default: a tenth of the largest variance]")
+@click.option("--nonzeros", "-k", type=int, help="Entries of X that go unpenalised.  [default: none]")
+@click.option(
+    "--set", "settings", multiple=True, metavar="SOLVER.NAME=VALUE", help="A setting of a solver; may be repeated."
+)
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="For each run.  [default: 3]")
+@click.option("--iterations", type=click.IntRange(min=1), help="A budget of iterations, instead or as well.")
+@click.option("--tol", default=1e-8, show_default=True, help="A run ends when the criticality is at most this.")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many starts and samples.")
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="Folder of the datasets' files.  [default: ORTHOPROX_DATA]"
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Runs at once, one thread each.  [default: one for each core]")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("out/compare"),
+    show_default=True,
+    help="Folder for results; what is there is not run again.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON and nothing else.")
+@click.option("--quiet", is_flag=True, help="No progress display.")
+def compare_command(
+    data: str,
+    solvers: tuple[str, ...],
+    components: int,
+    weight: float | None,
+    nonzeros: int | None,
+    settings: tuple[str, ...],
+    seconds: float | None,
+    iterations: int | None,
+    tol: float,
+    seeds: int,
+    data_dir: Path | None,
+    jobs: int | None,
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Sparse principal components of DATA with each of the SOLVERS, from one start.
+
+    DATA is a dataset such as digits-1000-50, or a file (.npy, .npz, .csv, .mtx, .svmlight), which is centred. A
+    solver is a name from `orthoprox list solvers`, module:Class, or file.py:Class. Prints a table; writes it into
+    OUT with figures and a report to open in a browser.
+    """
+    with told():
+        if is_file(data):
+            data = str(Path(data).resolve())
+        methods = tuple(_method(solver, _chosen(solver, settings, solvers)) for solver in dict.fromkeys(solvers))
+        folder = None if data_dir is None else str(data_dir)
+        found = prepared(data, 0, folder)
+        if weight is None:
+            largest = found.D.norm**2 if found.eigenvalues is None else float(found.eigenvalues[0])
+            weight = 0.1 * largest / found.m
+        _check(components, nonzeros, found.n)
+        experiment = Experiment(
+            name="compare",
+            title=f"Comparison on {Path(data).name}",
+            datasets=(data,),
+            weights=(float(f"{weight:.6g}"),),
+            kept=(None if nonzeros is None else nonzeros / (found.n * components),),
+            components=components,
+            methods=methods,
+            seeds=whole(seeds) or (0,),
+            seconds=3.0 if seconds is None and iterations is None else seconds,
+            iterations=iterations,
+            tolerance=tol,
+        )
+        carry_out(
+            [experiment],
+            out,
+            processes=jobs,
+            data_dir=data_dir,
+            title=experiment.title,
+            claims=False,
+            as_json=as_json,
+            quiet=quiet,
+        )
+
+
+def _check(components: int, nonzeros: int | None, n: int) -> None:
+    if not 1 <= components <= n:
+        raise ValueError(f"The data have {n} features: --components must lie in 1..{n}; given {components}.")
+    if nonzeros is not None and not 1 <= nonzeros <= n * components:
+        raise ValueError(
+            f"X has {n * components} entries: --nonzeros must lie in 1..{n * components}; given {nonzeros}."
+        )
+
+
+def _method(solver: str, settings: dict[str, Any]) -> Method:
+    """A method that can be made with these settings; a file by its full path, since runs happen elsewhere."""
+    place, _, name = solver.rpartition(":")
+    label = f"{place.rpartition('.')[2]}:{name}" if place else solver
+    if place.endswith(".py"):
+        label, solver = f"{Path(place).stem}:{name}", f"{Path(place).resolve()}:{name}"
+    made(solver, settings)
+    return Method(label, solver, settings)
+
+
+def _chosen(solver: str, settings: tuple[str, ...], solvers: tuple[str, ...]) -> dict[str, Any]:
+    """The settings meant for this solver."""
+    found: dict[str, Any] = {}
+    for text in settings:
+        left, equals, value = text.partition("=")
+        owner, dot, name = left.rpartition(".")
+        if not (equals and dot and owner in solvers):
+            raise ValueError(
+                f"--set takes SOLVER.NAME=VALUE, as in {solvers[0]}.beta0=5, "
+                f"for one of {', '.join(solvers)}; given {text!r}."
+            )
+        if owner == solver:
+            found |= [setting(f"{name}={value}")]
+    return found

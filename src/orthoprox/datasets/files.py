@@ -1,0 +1,136 @@
+"""A user's own matrix, from any of the usual files."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.io import mmread
+from scipy.sparse import csr_array
+
+from orthoprox.datasets._errors import DataDamaged, DataUnavailable
+from orthoprox.datasets._formats import npz_array, npz_sparse, svmlight
+from orthoprox.maps.sparse import is_sparse
+
+Read = tuple[Any, "list[str] | None"]
+
+
+def read_matrix(path: str | PathLike[str]) -> tuple[Any, list[str] | None]:
+    r"""A matrix from a file, samples in rows, and the names of its columns where the file has them.
+
+    Parameters
+    ----------
+    path : path
+        ``.npy``, ``.npz`` (an array, or a sparse matrix as SciPy saves it), ``.csv`` or ``.tsv`` (with or without a
+        line of names), ``.mtx``, ``.svmlight`` or ``.libsvm`` (labels are left out); the last three also packed
+        with gzip.
+
+    Returns
+    -------
+    matrix : array or SciPy sparse array
+        Of floats. Sparse files stay sparse.
+    names : list of str or None
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from orthoprox.datasets import read_matrix
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "small.csv"
+    ...     _ = file.write_text("height,width\n1,2\n3,4\n")
+    ...     read_matrix(file)
+    (array([[1., 2.],
+           [3., 4.]]), ['height', 'width'])
+    """
+    file = Path(path)
+    ending = file_ending(file)
+    if not ending:
+        raise ValueError(f"{file} must be a file that ends in {', '.join(READERS)}.")
+    try:
+        A, names = READERS[ending](file)
+    except MemoryError:
+        raise
+    except OSError as error:
+        raise DataUnavailable(f"{file} cannot be read ({error.strerror or error}).") from error
+    except Exception as error:  # a broken file fails in as many ways as there are formats
+        words = " ".join(str(error).split()).rstrip(".")
+        raise DataDamaged(f"{file} cannot be read as {ending} ({words}). Look at it, or save it anew.") from error
+    if len(A.shape) != 2 or 0 in A.shape:
+        raise DataDamaged(f"{file} must hold a matrix, samples in rows; it holds an array of shape {tuple(A.shape)}.")
+    if not np.isdtype(A.dtype, ("bool", "integral", "real floating")):
+        raise DataDamaged(f"{file} must hold real numbers; it holds dtype {A.dtype}.")
+    return (A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)), names
+
+
+def file_ending(path: str | PathLike[str]) -> str:
+    """The ending that says how to read a file, or nothing."""
+    name = Path(path).name.lower()
+    return next((ending for ending in READERS if name.endswith(ending)), "")
+
+
+def _npy(path: Path) -> Read:
+    with path.open("rb") as file:
+        return np.load(file, allow_pickle=False), None
+
+
+def _npz(path: Path) -> Read:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        names = arrays.files
+    if "format" in names and "shape" in names:
+        return npz_sparse(path), None
+    if "X" not in names and len(names) != 1:
+        raise ValueError(f"it has {', '.join(names) or 'nothing'}; wanted one array, or one that is called X")
+    return npz_array(path, "X" if "X" in names else names[0]), None
+
+
+def _table(separator: str) -> Callable[[Path], Read]:
+    def read(path: Path) -> Read:
+        with path.open(encoding="utf-8-sig") as file:
+            first = [word.strip().strip('"') for word in file.readline().split(separator)]
+            names = None if any(map(_is_number, first)) else first
+            if names is None:
+                file.seek(0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that there are no lines is told with the shape
+                A = np.loadtxt(file, delimiter=separator, ndmin=2, comments=None, quotechar='"')
+        if names is not None and A.size and len(names) != A.shape[1]:
+            raise ValueError(f"it has {len(names)} names for {A.shape[1]} columns")
+        return A, names
+
+    return read
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _market(path: Path) -> Read:
+    A = mmread(path)
+    return (csr_array(A) if is_sparse(A) else A), None
+
+
+def _svmlight(path: Path) -> Read:
+    return svmlight([path]), None
+
+
+READERS: dict[str, Callable[[Path], Read]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".csv": _table(","),
+    ".tsv": _table("\t"),
+    ".mtx": _market,
+    ".mtx.gz": _market,
+    ".svmlight": _svmlight,
+    ".libsvm": _svmlight,
+    ".svmlight.gz": _svmlight,
+    ".libsvm.gz": _svmlight,
+}
+"""How to read a file, by its ending."""

@@ -1,0 +1,164 @@
+"""The ledger: what the paper's experiments state, and what was measured, panel by panel.
+
+A panel is one data set, weight and k; its numbers are medians over seeds. The words of the paper are put into
+numbers here and nowhere else. They were written after one run of one setting had been seen, and not changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from orthoprox.experiments.gather import Run, medians
+
+TIE = 1e-3
+"""Two objectives closer than this, relatively, are equal."""
+SIMILAR = 0.05
+"""Two objectives closer than this, relatively, are similar."""
+FAILS = 2.0
+"""A method fails when it ends so many times as high as the best."""
+OURS = "oadmm"
+EP, RR, SPGM_EP, SPGM_RR, SUBGRADIENT = "OADMM-EP", "OADMM-RR", "SPGM-EP", "SPGM-RR", "Sub-Grad"
+FRACTIONS = (0.1, 0.3, 1.0)
+"""Of the time budget, at which verdicts are taken to see whether it decides."""
+
+Panel = dict[str, float]
+"""The objective of each method."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, and the test that stands for it."""
+
+    said: str
+    test: str
+    holds: Callable[[Panel], bool]
+    needs: tuple[str, ...]
+
+
+def below(a: float, b: float) -> bool:
+    """Whether a is lower than b, beyond a tie."""
+    return a < b - TIE * max(abs(a), abs(b))
+
+
+def paper(panel: Panel) -> Panel:
+    """The methods of the paper, ours left out."""
+    return {label: value for label, value in panel.items() if label != OURS}
+
+
+def _lowest(panel: Panel) -> bool:
+    rivals = [value for label, value in paper(panel).items() if label not in (EP, RR)]
+    return not below(min(rivals), min(panel[EP], panel[RR]))
+
+
+def _similar(panel: Panel) -> bool:
+    a, b = panel[EP], panel[RR]
+    return abs(a - b) <= SIMILAR * max(abs(a), abs(b))
+
+
+CLAIMS = (
+    Claim(
+        "Sub-Grad essentially fails to solve this problem",
+        f"it ends at least {FAILS:g} times as high as the best of the paper's methods",
+        lambda panel: panel[SUBGRADIENT] >= FAILS * min(paper(panel).values()),
+        (SUBGRADIENT,),
+    ),
+    Claim(
+        "SPGM-EP is slower than the multiplier-based splitting",
+        "it ends above OADMM-EP",
+        lambda panel: below(panel[EP], panel[SPGM_EP]),
+        (SPGM_EP, EP),
+    ),
+    Claim(
+        "SPGM-RR is slower than the multiplier-based splitting",
+        "it ends above OADMM-RR",
+        lambda panel: below(panel[RR], panel[SPGM_RR]),
+        (SPGM_RR, RR),
+    ),
+    Claim(
+        "OADMM-EP and OADMM-RR demonstrate similar results",
+        f"they end within {SIMILAR:.0%} of each other",
+        _similar,
+        (EP, RR),
+    ),
+    Claim(
+        "OADMM-EP and OADMM-RR generally achieve lower objective values than the other methods",
+        f"none of the paper's other methods ends below the lower of the two by more than {TIE:.1%}",
+        _lowest,
+        (EP, RR, SPGM_EP),
+    ),
+    Claim(
+        "OADMM-EP surpasses OADMM-RR",
+        f"it ends lower by more than {TIE:.1%}",
+        lambda panel: below(panel[EP], panel[RR]),
+        (EP, RR),
+    ),
+    Claim(
+        "(not the paper's) our oadmm is at least as low as each of the paper's methods",
+        f"none of them ends below it by more than {TIE:.1%}",
+        lambda panel: not below(min(paper(panel).values()), panel[OURS]),
+        (OURS, EP),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """In how many panels a claim holds."""
+
+    holds: int
+    panels: int
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word: what the paper's "generally" allows for is three quarters."""
+        if self.panels == 0:
+            return "not measured"
+        share = self.holds / self.panels
+        if share == 1:
+            return "holds"
+        if share >= 0.75:
+            return "mostly holds"
+        return "mixed" if share > 0.25 else ("mostly fails" if share > 0 else "fails")
+
+    def __str__(self) -> str:
+        return f"{self.word} ({self.holds}/{self.panels})" if self.panels else self.word
+
+
+def panels(
+    runs: Iterable[Run], value: Callable[[Run], float] = lambda run: run.objective
+) -> dict[tuple[str, str, float, float | None], Panel]:
+    """The medians over seeds of every panel, by experiment, data set, weight and kept."""
+    found: dict[tuple[str, str, float, float | None], Panel] = {}
+    for (experiment, dataset, weight, kept, label), median in medians(runs, value).items():
+        found.setdefault((experiment, dataset, weight, kept), {})[label] = median
+    return found
+
+
+def verdict(claim: Claim, found: Iterable[Panel]) -> Verdict:
+    """A claim on some panels; one that lacks a method it speaks of does not count."""
+    judged = [claim.holds(panel) for panel in found if set(claim.needs) <= set(panel)]
+    return Verdict(sum(judged), len(judged))
+
+
+def verdicts(runs: Sequence[Run]) -> dict[str, dict[tuple[str, float, float | None], Verdict]]:
+    """Every claim by experiment, weight and kept."""
+    found = panels(runs)
+    groups = list(dict.fromkeys((experiment, weight, kept) for experiment, _, weight, kept in found))
+    return {
+        claim.said: {
+            group: verdict(claim, [p for (e, _, w, k), p in found.items() if (e, w, k) == group]) for group in groups
+        }
+        for claim in CLAIMS
+    }
+
+
+def by_budget(runs: Sequence[Run]) -> dict[str, dict[float, Verdict]]:
+    """Every claim at some fractions of the time budget, over all panels with one."""
+    timed = [run for run in runs if run.job.seconds is not None]
+
+    def at(fraction: float) -> Callable[[Run], float]:
+        return lambda run: run.objective_at(fraction * float(run.job.seconds or 0.0))
+
+    taken = {fraction: list(panels(timed, at(fraction)).values()) for fraction in FRACTIONS}
+    return {claim.said: {f: verdict(claim, found) for f, found in taken.items()} for claim in CLAIMS}

@@ -1,0 +1,111 @@
+"""Results -> figures like the paper's: objective against time and iterations, a panel per data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orthoprox._extras import extra
+from orthoprox.experiments.gather import Run
+from orthoprox.experiments.spec import Experiment
+
+AXES = {"seconds": "seconds in the method", "steps": "iterations"}
+STYLES = (  # colour, dashes, marker: told apart in grey by the last two
+    ("#1b4f72", "-", "o"),
+    ("#c0392b", "--", "s"),
+    ("#239b56", "-.", "^"),
+    ("#8e44ad", ":", "v"),
+    ("#d68910", "-", "D"),
+    ("#148f77", "--", "x"),
+    ("#7f8c8d", "-.", "+"),
+    ("#000000", "-", "*"),
+    ("#af601a", ":", "p"),
+    ("#2e86c1", "--", "h"),
+)
+COLUMNS = 4
+MARKERS = 8
+
+
+def draw(
+    experiment: Experiment,
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    dpi: int = 110,
+    endings: Sequence[str] = ("png", "pdf"),
+) -> list[Path]:
+    """Every figure of an experiment: one for each weight, k and axis. Returns the files.
+
+    The curves are those of the first seed, for which all methods have one start.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for weight in experiment.weights:
+        for kept in experiment.kept:
+            shown = [r for r in runs if (r.job.weight, r.job.kept, r.job.seed) == (weight, kept, experiment.seeds[0])]
+            for axis in AXES:
+                if shown:
+                    name = _name(experiment, weight, kept, axis)
+                    canvas = _figure(experiment, shown, axis, _title(experiment, weight, kept))
+                    for ending in endings:
+                        path = folder / f"{name}.{ending}"
+                        # a file that does not change from one drawing to the next
+                        canvas.savefig(path, dpi=dpi, metadata={"CreationDate": None} if ending == "pdf" else None)
+                        made.append(path)
+    return made
+
+
+def _name(experiment: Experiment, weight: float, kept: float | None, axis: str) -> str:
+    several = f"-w{weight:g}" if len(experiment.weights) > 1 else ""
+    return f"{experiment.name}{several}-{'l1' if kept is None else f'k{kept:g}'}-{axis}"
+
+
+def _title(experiment: Experiment, weight: float, kept: float | None) -> str:
+    penalty = "no k" if kept is None else f"k = {kept:g} nr"
+    return f"{experiment.title}: weight {weight:g}, r = {experiment.components}, {penalty}, seed {experiment.seeds[0]}"
+
+
+def _figure(experiment: Experiment, runs: Sequence[Run], axis: str, title: str) -> Any:
+    extra("matplotlib", "plots", "A figure")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = min(COLUMNS, len(experiment.datasets))
+    lines = math.ceil(len(experiment.datasets) / columns)
+    canvas = Figure(figsize=(3.4 * columns, 2.7 * lines + 1.1), layout="constrained")
+    FigureCanvasAgg(canvas)
+    panels = canvas.subplots(lines, columns, squeeze=False).ravel()
+    styles = {method.label: STYLES[i % len(STYLES)] for i, method in enumerate(experiment.methods)}
+    handles: dict[str, Any] = {}
+    for dataset, panel in zip(experiment.datasets, panels, strict=False):
+        here = [run for run in runs if run.job.dataset == dataset]
+        for run in here:
+            handles[run.label] = _curve(panel, run, axis, styles[run.label])
+        if all(np.all(run.stored.history["objective"] > 0) for run in here):
+            panel.set_yscale("log")
+        panel.set_title(dataset, fontsize=9)
+        panel.grid(alpha=0.3)
+        panel.tick_params(labelsize=7, which="both")
+        panel.set_xlabel(AXES[axis], fontsize=8)
+    for panel in panels[len(experiment.datasets) :]:
+        panel.set_axis_off()
+    canvas.supylabel("objective", fontsize=9)
+    canvas.suptitle(title, fontsize=10)
+    ordered = [label for label in styles if label in handles]
+    canvas.legend(
+        [handles[label] for label in ordered], ordered, loc="outside lower center", ncols=2 * columns, fontsize=8
+    )
+    return canvas
+
+
+def _curve(panel: Any, run: Run, axis: str, style: tuple[str, str, str]) -> Any:
+    x, y = run.stored.history[axis], run.stored.history["objective"]
+    colour, dashes, marker = style
+    # markers at even distances along the axis, also where records are dense
+    marks = np.unique(np.searchsorted(x, np.linspace(x[0], x[-1], MARKERS)).clip(0, len(x) - 1))
+    (line,) = panel.plot(x, y, dashes, color=colour, marker=marker, markevery=marks.tolist(), ms=4, lw=1.2, mfc="none")
+    return line

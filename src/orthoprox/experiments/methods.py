@@ -1,0 +1,98 @@
+"""A solver by its name, by its module, or by the file it stands in."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from orthoprox.solvers import SOLVERS, Solver, named
+
+
+def made(reference: str, settings: dict[str, Any]) -> Solver[Any]:
+    """The method a reference stands for, with these settings.
+
+    Parameters
+    ----------
+    reference : str
+        A name in ``SOLVERS``, ``"module:Class"``, or ``"folder/file.py:Class"``.
+    settings : dict
+        What the class is made with.
+
+    Examples
+    --------
+    >>> made("orthoprox.solvers:OADMMEP", {"beta0": 5.0}).beta0
+    5.0
+    """
+    if reference in SOLVERS or ":" not in reference:
+        return named(reference, **settings)
+    kind = found(reference)
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        known = ", ".join(inspect.signature(kind).parameters)
+        raise TypeError(f"{reference} does not take these settings ({error}); it takes {known}.") from None
+
+
+def found(reference: str) -> type[Solver[Any]]:
+    """The class behind ``"module:Class"`` or ``"file.py:Class"``."""
+    place, _, name = reference.rpartition(":")
+    try:
+        module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
+    except Exception as error:
+        raise ValueError(f"The solver {reference!r} could not be imported: {type(error).__name__}: {error}") from error
+    kind = getattr(module, name, None)
+    if not (inspect.isclass(kind) and issubclass(kind, Solver)):
+        there = [key for key, value in vars(module).items() if inspect.isclass(value) and issubclass(value, Solver)]
+        raise ValueError(
+            f"{place} has no solver class named {name!r}; it has {', '.join(there) or 'none'}. "
+            "A solver is a subclass of orthoprox.Solver."
+        )
+    return kind
+
+
+def fingerprint(name: str) -> str:
+    """What tells two versions of a user's file apart, a solver's or one with data; empty for everything else."""
+    place, _, _ = name.rpartition(":")
+    file = Path(place if place.endswith(".py") else name)
+    if name in SOLVERS or not file.is_file():
+        return ""
+    kept = file.stat()
+    return _digest(file, kept.st_mtime_ns, kept.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(file: Path, changed: int, size: int) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+
+
+def _from_module(name: str) -> Any:
+    here = os.getcwd()
+    if here not in sys.path:  # a command does not look into the folder it is called from
+        sys.path.insert(0, here)
+    return importlib.import_module(name)
+
+
+def _from_file(path: Path) -> Any:
+    path = path.resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    name = f"_orthoprox_user_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look their module up there
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

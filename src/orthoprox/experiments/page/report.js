@@ -1,0 +1,307 @@
+"use strict";
+// Hand-written: curves as SVG, no library, nothing from the network.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+  const SVG = "http://www.w3.org/2000/svg";
+  const BOX = { left: 78, right: 885, top: 14, bottom: 415 };
+  const hidden = new Set();
+  let view = null; // the zoomed part {x0, x1, y0, y1} in units of the data, or null for everything
+  let scale = null; // from data to the picture and back
+  let order = { column: null, down: false };
+
+  function element(name, attributes, parent, text) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    parent.append(made);
+    return made;
+  }
+
+  // ---------------------------------------------------------------- what is chosen
+
+  const experiment = () => data.experiments.find((e) => e.name === $("experiment").value);
+  const spoken = (kept) => (kept === null ? "none" : kept + " nr");
+
+  function fill(select, values, words) {
+    const before = select.value;
+    select.replaceChildren(...values.map((value, i) => new Option(words ? words(value) : value, String(value))));
+    if (values.map(String).includes(before)) select.value = before;
+  }
+
+  function chosen(curve) {
+    return curve.e === $("experiment").value && curve.d === $("dataset").value &&
+      String(curve.w) === $("weight").value && String(curve.k) === $("kept").value;
+  }
+
+  const curves = () => data.curves.filter(chosen);
+
+  function offer() {
+    const e = experiment();
+    fill($("dataset"), e.datasets);
+    fill($("weight"), e.weights);
+    fill($("kept"), e.kept, spoken);
+  }
+
+  // ---------------------------------------------------------------- scales
+
+  function logarithmic(axis) {
+    return $(axis === "x" ? "logx" : "logy").checked;
+  }
+
+  function usable(value, axis) {
+    return value !== null && Number.isFinite(value) && (!logarithmic(axis) || value > 0);
+  }
+
+  function points(curve) {
+    const xs = curve[$("axis").value], ys = curve[$("quantity").value];
+    const both = [];
+    for (let i = 0; i < xs.length; i++) if (usable(xs[i], "x") && usable(ys[i], "y")) both.push([xs[i], ys[i]]);
+    return both;
+  }
+
+  function extent(all, index, axis) {
+    let low = Infinity, high = -Infinity;
+    for (const point of all) { low = Math.min(low, point[index]); high = Math.max(high, point[index]); }
+    if (low > high) return logarithmic(axis) ? [1, 10] : [0, 1];
+    if (low === high) return logarithmic(axis) ? [low / 2, high * 2] : [low - 0.5 * Math.abs(low) - 1e-12, high + 0.5 * Math.abs(high) + 1e-12];
+    if (logarithmic(axis)) { const pad = Math.pow(high / low, 0.03); return [low / pad, high * pad]; }
+    const pad = 0.03 * (high - low);
+    return [low - (axis === "x" ? 0 : pad), high + pad];
+  }
+
+  function line(low, high, from, to, log) {
+    const there = log ? Math.log : (v) => v, back = log ? Math.exp : (v) => v;
+    const a = there(low), b = there(high);
+    return {
+      low, high, log,
+      at: (v) => from + (to - from) * (there(v) - a) / (b - a),
+      value: (p) => back(a + (b - a) * (p - from) / (to - from)),
+    };
+  }
+
+  function ticks(axis) {
+    const { low, high, log } = axis;
+    if (log && high / low > 8) {
+      const found = [], step = Math.max(1, Math.ceil(Math.log10(high / low) / 7));
+      for (let e = Math.ceil(Math.log10(low)); e <= Math.log10(high); e += step) found.push(Math.pow(10, e));
+      return found;
+    }
+    const rough = (high - low) / 6, power = Math.pow(10, Math.floor(Math.log10(rough)));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
+    const found = [];
+    for (let i = Math.ceil(low / step); i * step <= high; i++) found.push(i * step);
+    return found;
+  }
+
+  function said(value, axis) {
+    if (value === 0) return "0";
+    const digits = axis.log && axis.high / axis.low > 8 ? 1 : Math.min(9, Math.max(1, Math.ceil(Math.log10(Math.max(Math.abs(axis.high), Math.abs(axis.low)) / (axis.high - axis.low))) + 2));
+    const size = Math.abs(value);
+    return size >= 1e5 || size < 1e-3 ? value.toExponential(Math.max(0, digits - 1)) : String(Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size) + 1e-9)))));
+  }
+
+  // ---------------------------------------------------------------- drawing
+
+  function marker(shape, x, y, parent, colour) {
+    const r = 3.6, paint = { fill: "none", stroke: colour, "stroke-width": 1.4, class: "mark" };
+    if (shape === "o" || shape === "h" || shape === "p") return element("circle", { cx: x, cy: y, r: shape === "o" ? r : r - 1, ...paint }, parent);
+    const path = {
+      s: `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
+      "^": `M${x},${y - r - 1}l${r + 1},${2 * r}h${-2 * r - 2}z`,
+      v: `M${x},${y + r + 1}l${r + 1},${-2 * r}h${-2 * r - 2}z`,
+      D: `M${x},${y - r - 1}l${r + 1},${r + 1}l${-r - 1},${r + 1}l${-r - 1},${-r - 1}z`,
+      x: `M${x - r},${y - r}l${2 * r},${2 * r}m0,${-2 * r}l${-2 * r},${2 * r}`,
+      "+": `M${x - r},${y}h${2 * r}m${-r},${-r}v${2 * r}`,
+      "*": `M${x - r},${y}h${2 * r}m${-r},${-r}v${2 * r}m${-r + 1},-1l${2 * r - 2},${-2 * r + 2}m0,${2 * r - 2}l${-2 * r + 2},${-2 * r + 2}`,
+    }[shape];
+    return element("path", { d: path, ...paint }, parent);
+  }
+
+  const inked = (style) => (style.colour === "#000000" ? "ink black" : "ink");
+
+  function drawCurve(curve, svg) {
+    const style = data.styles[curve.m];
+    const group = element("g", { class: inked(style), "data-method": curve.m, "clip-path": "url(#inside)" }, svg);
+    const placed = points(curve).map(([x, y]) => [scale.x.at(x), scale.y.at(y)]);
+    if (!placed.length) return;
+    const d = placed.map(([x, y], i) => (i ? "L" : "M") + x.toFixed(1) + "," + y.toFixed(1)).join("");
+    element("path", { d, class: "curve", stroke: style.colour, "stroke-dasharray": style.dash }, group);
+    let next = -Infinity; // markers at even distances in the picture
+    placed.forEach(([x, y], i) => {
+      if (x >= next || i === placed.length - 1) { marker(style.marker, x, y, group, style.colour); next = x + 95; }
+    });
+  }
+
+  function draw() {
+    const svg = $("chart");
+    svg.replaceChildren();
+    const shown = curves().filter((curve) => !hidden.has(curve.m));
+    const all = shown.flatMap(points);
+    const [x0, x1] = view ? [view.x0, view.x1] : extent(all, 0, "x");
+    const [y0, y1] = view ? [view.y0, view.y1] : extent(all, 1, "y");
+    scale = {
+      x: line(x0, x1, BOX.left, BOX.right, logarithmic("x")),
+      y: line(y0, y1, BOX.bottom, BOX.top, logarithmic("y")),
+    };
+    const clip = element("clipPath", { id: "inside" }, element("defs", {}, svg));
+    const frame = { x: BOX.left, y: BOX.top, width: BOX.right - BOX.left, height: BOX.bottom - BOX.top };
+    element("rect", frame, clip);
+    for (const value of ticks(scale.x)) {
+      const x = scale.x.at(value);
+      element("line", { x1: x, x2: x, y1: BOX.top, y2: BOX.bottom, class: "grid" }, svg);
+      element("text", { x, y: BOX.bottom + 17, "text-anchor": "middle", class: "tick-x" }, svg, said(value, scale.x));
+    }
+    for (const value of ticks(scale.y)) {
+      const y = scale.y.at(value);
+      element("line", { x1: BOX.left, x2: BOX.right, y1: y, y2: y, class: "grid" }, svg);
+      element("text", { x: BOX.left - 6, y: y + 4, "text-anchor": "end", class: "tick-y" }, svg, said(value, scale.y));
+    }
+    const below = $("axis").value === "seconds" ? "seconds in the method" : "iterations";
+    element("text", { x: (BOX.left + BOX.right) / 2, y: BOX.bottom + 38, "text-anchor": "middle" }, svg, below);
+    element("rect", { ...frame, class: "frame" }, svg);
+    shown.forEach((curve) => drawCurve(curve, svg));
+    if (!shown.length) element("text", { x: 480, y: 210, "text-anchor": "middle" }, svg, "nothing to show for this choice");
+  }
+
+  function legend() {
+    $("legend").replaceChildren(...curves().map((curve) => {
+      const button = document.createElement("button"), style = data.styles[curve.m];
+      button.type = "button";
+      button.dataset.method = curve.m;
+      button.setAttribute("aria-pressed", String(!hidden.has(curve.m)));
+      const svg = element("svg", { width: 34, height: 12, class: inked(style) }, button);
+      element("path", { d: "M0,6H34", stroke: style.colour, "stroke-width": 2, "stroke-dasharray": style.dash }, svg);
+      marker(style.marker, 17, 6, svg, style.colour);
+      button.append(curve.m);
+      button.addEventListener("click", () => {
+        if (!hidden.delete(curve.m)) hidden.add(curve.m);
+        button.setAttribute("aria-pressed", String(!hidden.has(curve.m)));
+        draw();
+      });
+      return button;
+    }));
+  }
+
+  // ---------------------------------------------------------------- the table
+
+  const column = (name) => data.columns.indexOf(name);
+
+  function inChoice(row) {
+    return row[column("experiment")] === $("experiment").value && row[column("dataset")] === $("dataset").value &&
+      String(row[column("weight")]) === $("weight").value && String(row[column("kept")]) === $("kept").value;
+  }
+
+  function written(value) {
+    if (value === null) return "-";
+    if (typeof value !== "number" || Number.isInteger(value)) return String(value);
+    const size = Math.abs(value);
+    return size < 1e-3 || size >= 1e6 ? value.toExponential(2) : String(Number(value.toPrecision(6)));
+  }
+
+  function table() {
+    const head = document.createElement("tr");
+    data.columns.forEach((name, i) => {
+      const cell = document.createElement("th");
+      cell.textContent = name.replace("_", " ");
+      cell.dataset.column = name;
+      if (order.column === i) cell.setAttribute("aria-sort", order.down ? "descending" : "ascending");
+      cell.addEventListener("click", () => {
+        order = { column: i, down: order.column === i && !order.down };
+        table();
+      });
+      head.append(cell);
+    });
+    $("table").tHead.replaceChildren(head);
+    const rows = data.rows.filter((row) => $("everything").checked || inChoice(row));
+    if (order.column !== null) {
+      const i = order.column, sign = order.down ? -1 : 1;
+      rows.sort((a, b) => {
+        if (a[i] === null || b[i] === null) return (a[i] === null) - (b[i] === null);
+        return sign * (typeof a[i] === "number" ? a[i] - b[i] : String(a[i]).localeCompare(String(b[i])));
+      });
+    }
+    $("table").tBodies[0].replaceChildren(...rows.map((row) => {
+      const tr = document.createElement("tr");
+      for (const value of row) {
+        const cell = document.createElement("td");
+        cell.textContent = written(value);
+        if (typeof value === "string") cell.className = "word";
+        tr.append(cell);
+      }
+      return tr;
+    }));
+  }
+
+  // ---------------------------------------------------------------- settings
+
+  function settings() {
+    const list = document.createElement("dl");
+    const add = (name, text) => {
+      const dt = document.createElement("dt"), dd = document.createElement("dd");
+      dt.textContent = name;
+      dd.textContent = text;
+      list.append(dt, dd);
+    };
+    for (const [name, value] of Object.entries(experiment().settings)) {
+      if (name === "methods") for (const [label, line] of Object.entries(value)) add(label, JSON.stringify(line));
+      else add(name, typeof value === "string" ? value : JSON.stringify(value));
+    }
+    for (const [name, found] of Object.entries(data.made)) for (const [what, n] of found) add(name, `${typeof what === "string" ? what : JSON.stringify(what)} (${n} runs)`);
+    if (data.missing) add("missing", `${data.missing} runs have no result yet`);
+    $("settings").replaceChildren(list);
+  }
+
+  // ---------------------------------------------------------------- zoom by dragging
+
+  let drag = null;
+
+  function inPicture(event) {
+    const svg = $("chart"), box = svg.getBoundingClientRect();
+    const x = (event.clientX - box.left) * 900 / box.width, y = (event.clientY - box.top) * 460 / box.height;
+    return [Math.min(BOX.right, Math.max(BOX.left, x)), Math.min(BOX.bottom, Math.max(BOX.top, y))];
+  }
+
+  $("chart").addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    drag = { from: inPicture(event), box: element("rect", { class: "box" }, $("chart")) };
+    $("chart").setPointerCapture(event.pointerId);
+  });
+  $("chart").addEventListener("pointermove", (event) => {
+    const [x, y] = inPicture(event);
+    $("readout").textContent = `${$("axis").value === "seconds" ? "time" : "iteration"} ${scale.x.value(x).toPrecision(4)}, value ${scale.y.value(y).toPrecision(5)}`;
+    if (!drag) return;
+    const [a, b] = drag.from;
+    const shape = { x: Math.min(a, x), y: Math.min(b, y), width: Math.abs(x - a), height: Math.abs(y - b) };
+    for (const [key, value] of Object.entries(shape)) drag.box.setAttribute(key, value);
+  });
+  $("chart").addEventListener("pointerup", (event) => {
+    if (!drag) return;
+    const [x, y] = inPicture(event), [a, b] = drag.from;
+    drag.box.remove();
+    drag = null;
+    if (Math.abs(x - a) < 6 || Math.abs(y - b) < 6) return;
+    view = {
+      x0: scale.x.value(Math.min(a, x)), x1: scale.x.value(Math.max(a, x)),
+      y0: scale.y.value(Math.max(b, y)), y1: scale.y.value(Math.min(b, y)),
+    };
+    draw();
+  });
+
+  function whole() { view = null; draw(); }
+  $("chart").addEventListener("dblclick", whole);
+  $("reset").addEventListener("click", whole);
+
+  // ---------------------------------------------------------------- begin
+
+  function all() { view = null; legend(); draw(); table(); settings(); }
+  $("experiment").addEventListener("change", () => { offer(); all(); });
+  for (const id of ["dataset", "weight", "kept"]) $(id).addEventListener("change", all);
+  for (const id of ["quantity", "axis", "logx", "logy"]) $(id).addEventListener("change", whole);
+  $("everything").addEventListener("change", table);
+  if (data.experiments.length) {
+    $("experiment").replaceChildren(...data.experiments.map((e) => new Option(e.title, e.name)));
+    offer();
+    all();
+  }
+})();

@@ -1,0 +1,309 @@
+"""Experiments as data: what a TOML file says, checked, and the runs that follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.resources
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orthoprox._fields import replace, require
+from orthoprox.experiments.methods import fingerprint
+
+FORMAT = 1
+"""Goes into the name of every result file: results of another format are not taken for ours."""
+MODELS = ("sparse-pca",)
+WATCHES = ("", "lyapunov")
+_SCALED = re.compile(r"\s*(?:([0-9.eE+-]+)\s*\*\s*)?weight\s*")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A solver with its settings, under the name it has in figures and tables.
+
+    A setting may be a text such as ``"10 * weight"``: it is worked out for the weight of the problem.
+    """
+
+    label: str
+    solver: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def settled(self, weight: float) -> dict[str, Any]:
+        """The settings for this weight."""
+        return {name: _scaled(value, weight) for name, value in self.settings.items()}
+
+
+def _scaled(value: Any, weight: float) -> Any:
+    match = _SCALED.fullmatch(value) if isinstance(value, str) else None
+    return value if match is None else float(match[1] or 1) * weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run: all that decides what comes out of it."""
+
+    dataset: str
+    model: str
+    components: int
+    weight: float
+    kept: float | None
+    solver: str
+    settings: Mapping[str, Any]
+    seed: int
+    seconds: float | None
+    iterations: int | None
+    tolerance: float
+    watch: str
+
+    @property
+    def key(self) -> str:
+        """A digest of everything here, and of the user's files it rests on."""
+        files = [fingerprint(self.solver), fingerprint(self.dataset)]
+        said = {**dataclasses.asdict(self), "format": FORMAT, "files": files}
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+
+    def file(self, folder: Path) -> Path:
+        """Where its result stands below a folder of results."""
+        method = re.sub(r"[^\w.-]+", "-", Path(self.solver).name)
+        kept = "l1" if self.kept is None else f"k{self.kept:g}"
+        dataset = re.sub(r"[^\w.-]+", "-", Path(self.dataset).name)
+        return folder / "runs" / dataset / f"{method}-w{self.weight:g}-{kept}-s{self.seed}-{self.key}.npz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Data sets x weights x penalties x methods x seeds, and how long each run may take.
+
+    Attributes
+    ----------
+    name, title : str
+    datasets : tuple of str
+        Names for ``orthoprox.datasets.load``.
+    weights : tuple of float
+    kept : tuple of float or None
+        k as a fraction of the n r entries that go unpenalised; None is the plain l1 norm.
+    components : int
+    methods : tuple of Method
+    seeds : tuple of int
+        Each draws the sample of the data and the common start of all methods.
+    seconds, iterations : float, int or None
+        The budget of a run: at least one of them.
+    tolerance : float
+        A run also ends when Crit is at most this.
+    watch : str
+        "lyapunov" measures the quantities of the paper's analysis at every iteration.
+    model : str
+    substitutes : mapping of str to str
+        What to take for a data set that cannot be had.
+
+    Examples
+    --------
+    >>> from orthoprox.experiments import builtin
+    >>> figure = builtin("figure1")
+    >>> figure.weights, len(figure.datasets), len(figure.methods)
+    ((50.0,), 8, 8)
+    >>> len(list(figure.jobs())) == 8 * 8 * 2 * 3
+    True
+    """
+
+    name: str
+    title: str
+    datasets: tuple[str, ...]
+    weights: tuple[float, ...]
+    methods: tuple[Method, ...]
+    kept: tuple[float | None, ...] = (None,)
+    components: int = 20
+    seeds: tuple[int, ...] = (0,)
+    seconds: float | None = None
+    iterations: int | None = None
+    tolerance: float = 1e-8
+    watch: str = ""
+    model: str = "sparse-pca"
+    substitutes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("datasets", "weights", "methods", "kept", "seeds"):
+            values = list(getattr(self, name))
+            require(bool(values), f"Experiment {self.name!r} needs at least one entry in {name}; given none.")
+        labels = [method.label for method in self.methods]
+        twice = sorted({label for label in labels if labels.count(label) > 1})
+        require(not twice, f"Experiment {self.name!r} has two methods labelled {', '.join(twice)}: label them apart.")
+        require(
+            self.model in MODELS,
+            f"Experiment {self.name!r} needs a model out of {', '.join(MODELS)}; given {self.model!r}.",
+        )
+        require(
+            self.seconds is not None or self.iterations is not None,
+            f"Experiment {self.name!r} needs a budget: give seconds, iterations or both.",
+        )
+        require(
+            self.seconds is None or self.seconds > 0,
+            f"Experiment {self.name!r} needs a positive number of seconds; given {self.seconds}.",
+        )
+        require(
+            self.iterations is None or self.iterations >= 1,
+            f"Experiment {self.name!r} needs at least one iteration; given {self.iterations}.",
+        )
+        require(
+            all(value is None or 0 < value <= 1 for value in self.kept),
+            f"Experiment {self.name!r}: kept is a fraction of the entries, above 0 and at most 1; given {self.kept}.",
+        )
+        require(self.components >= 1, f"Experiment {self.name!r} needs components >= 1; given {self.components}.")
+        require(
+            all(weight > 0 for weight in self.weights),
+            f"Experiment {self.name!r} needs positive weights; given {self.weights}.",
+        )
+        require(
+            all(seed >= 0 for seed in self.seeds),
+            f"Experiment {self.name!r} needs seeds that are not negative; given {self.seeds}.",
+        )
+        require(
+            self.watch in WATCHES, f"Experiment {self.name!r} can watch 'lyapunov' or nothing; given {self.watch!r}."
+        )
+
+    def jobs(self) -> Iterator[tuple[str, Job]]:
+        """Every run with the label of its method, data set by data set so that data are read once."""
+        for dataset in self.datasets:
+            for seed in self.seeds:
+                for weight in self.weights:
+                    for kept in self.kept:
+                        for method in self.methods:
+                            yield (
+                                method.label,
+                                Job(
+                                    dataset=dataset,
+                                    model=self.model,
+                                    components=self.components,
+                                    weight=weight,
+                                    kept=kept,
+                                    solver=method.solver,
+                                    settings=method.settled(weight),
+                                    seed=seed,
+                                    seconds=self.seconds,
+                                    iterations=self.iterations,
+                                    tolerance=self.tolerance,
+                                    watch=self.watch,
+                                ),
+                            )
+
+    def described(self) -> dict[str, Any]:
+        """The same as plain lists and mappings, as a JSON file keeps it; ``from_mapping`` reads it."""
+        said = dataclasses.asdict(self)
+        said["methods"] = {m.label: {"solver": m.solver, **m.settings} for m in self.methods}
+        said["kept"] = ["l1" if value is None else value for value in self.kept]
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def from_mapping(said: Mapping[str, Any], where: str) -> Experiment:
+    """An experiment from what a TOML or JSON file says; a mistake gets a sentence that names the file."""
+    known = {f.name for f in dataclasses.fields(Experiment)}
+    unknown = sorted(set(said) - known)
+    require(not unknown, f"{where} has the unknown entries {', '.join(unknown)}; known are {', '.join(sorted(known))}.")
+    missing = sorted({"name", "title", "datasets", "weights", "methods"} - set(said))
+    require(not missing, f"{where} lacks {', '.join(missing)}.")
+    try:
+        return Experiment(**{name: _READERS.get(name, _same)(value) for name, value in said.items()})
+    except (TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"{where} has an entry of the wrong kind: {error}.") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _methods(table: Any) -> tuple[Method, ...]:
+    if not isinstance(table, Mapping):
+        raise TypeError(f"methods must be a table with one line per method; given {table!r}")
+    lines = {label: {"solver": line} if isinstance(line, str) else dict(line) for label, line in table.items()}
+    for label, line in lines.items():
+        require("solver" in line, f'the method {label!r} lacks its solver; write solver = "oadmm-ep" or the like.')
+    return tuple(Method(label, line.pop("solver"), line) for label, line in lines.items())
+
+
+def _fraction(value: Any) -> float | None:
+    return None if value == "l1" else _number(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a number was wanted; given {value!r}")
+    return float(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"a whole number was wanted; given {value!r}")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text was wanted; given {value!r}")
+    return value
+
+
+def _list(of: Any) -> Any:
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"a list was wanted; given {value!r}")
+        return tuple(of(item) for item in value)
+
+    return read
+
+
+_READERS: dict[str, Any] = {
+    "name": _text,
+    "title": _text,
+    "datasets": _list(_text),
+    "weights": _list(_number),
+    "kept": _list(_fraction),
+    "methods": _methods,
+    "components": _whole,
+    "seeds": _list(_whole),
+    "seconds": _number,
+    "iterations": _whole,
+    "tolerance": _number,
+    "watch": _text,
+    "model": _text,
+    "substitutes": dict,
+}
+
+
+def read(path: Path) -> Experiment:
+    """The experiment a TOML file describes."""
+    try:
+        return from_mapping(tomllib.loads(path.read_text("utf-8")), str(path))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}.") from None
+
+
+BUILTIN = ("figure1", "figure2", "figure3", "figure4", "figure5", "theory", "settings")
+"""The experiments that come with the package, in the paper's order."""
+
+
+def builtin(name: str, *, quick: bool = False) -> Experiment:
+    """An experiment that comes with the package; quick, on small embedded data.
+
+    Examples
+    --------
+    >>> builtin("figure2", quick=True).datasets[0].split("-")[0]
+    'digits'
+    """
+    require(name in BUILTIN, f"There is no experiment {name!r}; there are {', '.join(BUILTIN)}.")
+    specs = importlib.resources.files("orthoprox.experiments") / "specs"
+    said = tomllib.loads((specs / f"{name}.toml").read_text("utf-8"))
+    whole = from_mapping(said, f"{name}.toml")
+    if not quick:
+        return whole
+    small = tomllib.loads((specs / "quick.toml").read_text("utf-8"))
+    changes = {key: _READERS[key](value) for key, value in {**small["every"], **small.get(name, {})}.items()}
+    title = f"{whole.title} (quick: small data)"
+    return replace(whole, name=f"{name}-quick", title=title, substitutes={}, **changes)

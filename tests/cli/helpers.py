@@ -1,0 +1,41 @@
+"""Two ways to run the command: in a process of its own, and here, which is faster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from click.testing import CliRunner
+
+CALL = "from orthoprox.cli import main; main()"
+KEEP = {"OPENBLAS_NUM_THREADS": "1"}
+
+
+def orthoprox(*arguments, before="", env=None, **options):
+    """The finished process; ``before`` is code to run first."""
+    environment = {name: value for name, value in os.environ.items() if name != "ORTHOPROX_DATA"} | KEEP | (env or {})
+    call = [sys.executable, "-c", f"{before}\n{CALL}", *map(str, arguments)]
+    return subprocess.run(
+        call, capture_output=True, encoding="utf-8", timeout=120, check=False, env=environment, **options
+    )
+
+
+def into_a_closed_pipe(*arguments):
+    """Exit code and standard error of the command when nobody reads what it says."""
+    call = [sys.executable, "-c", CALL, *map(str, arguments)]
+    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **KEEP})
+    process.stdout.close()
+    errors = process.stderr.read().decode()
+    process.stderr.close()
+    return process.wait(timeout=60), errors
+
+
+def invoke(*arguments):
+    """The outcome of the command in this process: ``exit_code``, ``stdout``, ``stderr``."""
+    from orthoprox.cli.main import command
+
+    outcome = CliRunner().invoke(command, [str(argument) for argument in arguments])
+    if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception  # a traceback for the user
+    return outcome

@@ -1,0 +1,105 @@
+"""Names, sizes and the datasets that need no file."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from orthoprox.datasets import DATASETS, DataDamaged, load
+from orthoprox.datasets._base import Bundled, digest_of
+
+
+def test_random_data_are_the_generators_numbers_prepared():
+    data = load("randn-40-7", seed=5)
+    A = np.random.default_rng(5).standard_normal((40, 7))
+    A = A / np.linalg.norm(A, axis=0)
+    assert np.allclose(data.X, A - A.mean(axis=0), rtol=0, atol=1e-15)
+    assert data.name == "randn-40-7" and data.X.flags.c_contiguous and data.X.dtype == np.float64
+    assert np.array_equal(load("randn-40-7", seed=5).X, data.X)
+    assert load("randn-40-7", seed=6).checksum != data.checksum
+
+
+def test_raw_data_are_neither_scaled_nor_centred():
+    A = np.random.default_rng(5).standard_normal((40, 7))
+    assert np.array_equal(load("randn-40-7", seed=5, raw=True).X, A)
+    assert load("randn-40-7", seed=5).checksum == hashlib.sha256(A.astype("<f8").tobytes()).hexdigest()
+
+
+def test_digits_come_without_blank_pixels():
+    data = load("digits")
+    assert data.X.shape == (1797, 61) and data.name == "digits"
+    assert 0 not in data.columns  # the corner of every image is blank
+    raw = load("digits", raw=True).X
+    assert set(np.unique(raw)) == set(range(17))
+    assert np.allclose(data.X, raw / np.linalg.norm(raw, axis=0) - (raw / np.linalg.norm(raw, axis=0)).mean(axis=0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: load("digits-50-20", seed=3),
+        lambda: load("DIGITS-50-20", seed=3),
+        lambda: load(" digits ", samples=50, features=20, seed=3),
+        lambda: load("digits-50", features=20, seed=3),
+        lambda: load("digits-50-20", samples=np.int64(50), features=20, seed=3),
+    ],
+)
+def test_sizes_may_stand_in_the_name_or_beside_it(call):
+    data = call()
+    assert data.name == "digits-50-20"
+    assert np.array_equal(data.X, load("digits", samples=50, features=20, seed=3).X)
+    assert data.X.shape == (50, 20) == (len(data.rows), len(data.columns))
+
+
+def test_what_is_not_asked_for_is_taken_whole():
+    data = load("digits", features=20)
+    assert data.X.shape == (1797, 20) and data.name == "digits-1797-20"
+    assert np.array_equal(load(data.name).X, data.X)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "error", "sentence"),
+    [
+        ("digist-50-20", {}, ValueError, "Did you mean 'digits'"),
+        ("digits-50-20-3", {}, ValueError, "no dataset named 'digits-50-20-3'"),
+        ("digits-50-", {}, ValueError, "as in mnist-1500-500"),
+        ("", {}, ValueError, "no dataset named ''"),
+        (7, {}, ValueError, "no dataset named 7"),
+        ("digits-0-20", {}, ValueError, "samples must be at least 1; given 0"),
+        ("digits", {"samples": 2.5}, TypeError, "samples must be a whole number; given 2.5"),
+        ("digits", {"features": -1}, ValueError, "features must be at least 1; given -1"),
+        ("digits-50-20", {"samples": 51}, ValueError, "asks for 50 samples, the argument for 51"),
+        ("digits-50-20", {"features": 21}, ValueError, "asks for 20 features, the argument for 21"),
+        ("digits", {"seed": -1}, ValueError, "seed must be at least 0"),
+        ("digits", {"seed": "x"}, TypeError, "seed must be a whole number"),
+        ("randn", {}, ValueError, "give samples and features, as in randn-1500-500"),
+        ("randn-40", {}, ValueError, "give samples and features"),
+        ("digits-1798-3", {}, ValueError, "digits has 1797 samples; given 1798"),
+    ],
+)
+def test_a_mistake_gets_a_sentence(name, sizes, error, sentence):
+    with pytest.raises(error, match=sentence):
+        load(name, **sizes)
+
+
+def test_bundled_data_are_checked(monkeypatch):
+    other = Bundled(lambda: np.ones((3, 3)), DATASETS["digits"].origin.sha256)
+    changed = {**vars(DATASETS["digits"]), "origin": other}
+    monkeypatch.setitem(DATASETS, "digits", type(DATASETS["digits"])(**changed))
+    with pytest.raises(DataDamaged, match="not those expected: wanted sha256 8f26"):
+        load("digits")
+    assert load("digits", check=False).X.shape == (3, 3)
+
+
+def test_a_digest_is_of_the_numbers_whatever_their_order_in_memory():
+    A = np.arange(6.0).reshape(2, 3)
+    assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8"))
+    assert digest_of(A) != digest_of(A.T)
+
+
+def test_every_dataset_says_where_it_is_from():
+    for name, dataset in DATASETS.items():
+        assert dataset.name == name
+        assert dataset.summary and dataset.source and dataset.licence

@@ -1,0 +1,51 @@
+"""Solvers by name, by module and by file."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from experiments.tiny import mischief
+from orthoprox.experiments.methods import fingerprint, made
+from orthoprox.solvers import OADMMEP
+
+
+def test_a_name_a_module_and_a_file_give_the_same(tmp_path, monkeypatch):
+    (tmp_path / "their_solver.py").write_text("from orthoprox.solvers import OADMMEP as Mine\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
+    for reference in ("oadmm-ep", "orthoprox.solvers:OADMMEP", "their_solver:Mine", "their_solver.py:Mine"):
+        assert made(reference, {"beta0": 3.0}) == OADMMEP(beta0=3.0)
+
+
+@pytest.mark.parametrize(
+    ("reference", "settings", "error", "sentence"),
+    [
+        ("oadm", {}, ValueError, "Did you mean 'oadmm'"),
+        ("nowhere.py:X", {}, ValueError, "there is no file"),
+        ("no_such_module:X", {}, ValueError, "No module named"),
+        ("{file}:Missing", {}, ValueError, "it has .*Talks"),
+        ("{file}:os", {}, ValueError, "no solver class named 'os'"),
+        ("{file}:Talks", {"speed": 1}, TypeError, "it takes eta0"),
+        ("oadmm-ep", {"speed": 1}, TypeError, "it takes beta0"),
+    ],
+)
+def test_a_mistake_gets_a_sentence(tmp_path, reference, settings, error, sentence):
+    mischief(tmp_path)
+    with pytest.raises(error, match=sentence):
+        made(reference.format(file=tmp_path / "mischief.py"), settings)
+
+
+def test_a_file_that_does_not_run_is_told_and_tried_again(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("1 / 0")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="ZeroDivisionError"):
+            made(f"{path}:X", {})
+
+
+def test_only_files_have_a_fingerprint(tmp_path):
+    (method,) = mischief(tmp_path, "Talks")
+    assert len(fingerprint(method.solver)) == 12
+    assert fingerprint("oadmm") == fingerprint("module:Class") == fingerprint("randn-10-5") == ""

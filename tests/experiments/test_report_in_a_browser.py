@@ -1,0 +1,201 @@
+"""The report as a person uses it: opened from disk with the network off, clicked, dragged, sorted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.browser import Page, chromium
+from experiments.tiny import made_up, tiny
+from orthoprox.experiments.gather import Gathered
+from orthoprox.experiments.report import report
+from orthoprox.experiments.spec import Method
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no chromium here (Debian: apt install chromium)")
+
+LABELS = ("OADMM-EP", "Sub-Grad </script>", "oadmm")
+ENDS = (12.0, 2.0, 0.5)
+DATA = ("randn-40-12", "randn-60-12")
+
+
+def results():
+    experiment = tiny(
+        name="figure1",
+        title="First",
+        datasets=DATA,
+        weights=(5.0,),
+        kept=(0.1, 0.2),
+        methods=tuple(Method(label, "oadmm") for label in LABELS),
+    )
+    second = tiny(
+        name="figure2", title="Second", datasets=DATA[:1], weights=(5.0,), kept=(0.1,), methods=experiment.methods
+    )
+    runs = [
+        made_up(
+            label,
+            ENDS[i] * (1 + j),
+            dataset=data,
+            kept=kept,
+            seed=seed,
+            curve=np.geomspace(100, ENDS[i] * (1 + j), 150),
+        )
+        for i, label in enumerate(LABELS)
+        for j, data in enumerate(DATA)
+        for kept in (0.1, 0.2)
+        for seed in (0, 1)
+    ]
+    return Gathered((experiment, second), tuple(runs), ())
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    page = Page(tmp_path_factory.mktemp("profile"))
+    page.offline()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def page(browser, tmp_path):
+    file = tmp_path / "bericht ü.html"
+    file.write_text(report(results(), title="Test"), "utf-8")
+    browser.complaints.clear()
+    browser.requests.clear()
+    browser.open(file.as_uri())
+    yield browser
+    assert browser.complaints == []
+    assert [url for url in browser.requests if not url.startswith(("file:", "data:"))] == []
+
+
+def curves(page):
+    return page.value(
+        "[...document.querySelectorAll('#chart g[data-method] path.curve')].map(p => p.getAttribute('d'))"
+    )
+
+
+def shown(page):
+    return page.value("[...document.querySelectorAll('#chart g[data-method]')].map(g => g.dataset.method)")
+
+
+def column(page, name):
+    return page.value(
+        "(() => { const heads = [...document.querySelectorAll('#table th')];"
+        f" const i = heads.findIndex(c => c.dataset.column === {name!r});"
+        " return [...document.querySelectorAll('#table tbody tr')].map(r => r.cells[i].textContent); })()"
+    )
+
+
+def ticks(page, axis):
+    return page.value(f"[...document.querySelectorAll('#chart .tick-{axis}')].map(t => t.textContent)")
+
+
+def places(page, axis):
+    """Where the labels of an axis stand, by their numbers."""
+    pairs = page.value(
+        f"[...document.querySelectorAll('#chart .tick-{axis}')]"
+        f".map(t => [Number(t.textContent), Number(t.getAttribute('{axis}'))])"
+    )
+    return dict(pairs)
+
+
+def test_a_curve_for_every_method_is_drawn(page, tmp_path):
+    assert shown(page) == list(LABELS)
+    assert all(d.count("L") == 99 for d in curves(page))
+    looks = page.value(
+        "[...document.querySelectorAll('#chart path.curve')].map(p => p.getAttribute('stroke-dasharray'))"
+    )
+    assert len(set(looks)) >= 2
+    assert len(ticks(page, "x")) >= 3 and len(ticks(page, "y")) >= 3
+    assert page.value("document.querySelectorAll('#legend button').length") == 3
+    for dark in (False, True):
+        page.picture(tmp_path / "report.png", dark=dark)
+        assert (tmp_path / "report.png").stat().st_size > 20_000
+
+
+def test_a_click_on_the_legend_hides_and_shows(page):
+    before = curves(page)
+    page.click("#legend button:nth-child(2)")
+    assert shown(page) == [LABELS[0], LABELS[2]]
+    assert page.value("document.querySelector('#legend button:nth-child(2)').getAttribute('aria-pressed')") == "false"
+    page.click("#legend button:nth-child(2)")
+    assert shown(page) == list(LABELS) and curves(page) == before
+
+
+def test_a_drag_zooms_and_a_double_click_shows_everything(page):
+    before, wide = curves(page), ticks(page, "x")
+    x, y = page.middle("#chart")
+    page.drag((x - 50, y - 60), (x + 90, y + 60))
+    zoomed = [float(text) for text in ticks(page, "x")]
+    assert curves(page) != before
+    assert 0 < zoomed[0] and zoomed[-1] < 10 and max(zoomed) - min(zoomed) < 4
+    heights = [height for _, height in sorted(places(page, "y").items())]
+    assert len(heights) >= 2 and heights == sorted(heights, reverse=True)  # large values stand above small ones
+    assert page.value("document.querySelector('#chart .box')") is None
+    page.click("#chart", times=2)
+    assert curves(page) == before and ticks(page, "x") == wide
+    page.drag((x - 50, y - 60), (x + 90, y + 60))
+    page.click("#reset")
+    assert curves(page) == before
+
+
+def test_a_plain_click_does_not_zoom(page):
+    before = curves(page)
+    page.click("#chart")
+    assert curves(page) == before
+    assert page.value("document.querySelector('#chart .box')") is None
+
+
+def test_scales_axes_and_quantities_can_be_chosen(page):
+    before = curves(page)
+    at = places(page, "y")
+    assert at[1] - at[10] == pytest.approx(at[10] - at[100]) and at[1] > at[10]
+    page.click("#logy")
+    at = places(page, "y")
+    assert at[20] - at[40] == pytest.approx(at[40] - at[60]) and curves(page) != before
+    page.click("#logy")
+    page.click("#logx")
+    assert ticks(page, "x") == ["1", "10"]
+    page.click("#logx")
+    assert curves(page) == before
+    page.choose("#axis", "steps")
+    assert max(float(text) for text in ticks(page, "x")) > 100
+    page.choose("#axis", "seconds")
+    page.choose("#quantity", "criticality")
+    assert len(curves(page)) == 3
+
+
+def test_another_data_set_and_experiment_can_be_chosen(page):
+    before, rows = curves(page), column(page, "objective")
+    assert rows == ["12", "12", "2", "2", "0.5", "0.5"]
+    page.choose("#dataset", DATA[1])
+    assert curves(page) != before and column(page, "objective") == ["24", "24", "4", "4", "1", "1"]
+    page.choose("#kept", "0.2")
+    assert set(column(page, "kept")) == {"0.2"}
+    page.choose("#experiment", "figure2")
+    assert page.value("[...document.querySelector('#dataset').options].map(o => o.value)") == [DATA[0]]
+    assert curves(page) == [] and column(page, "objective") == []  # it has no results
+
+
+def test_the_table_is_sorted_by_a_click_and_back(page):
+    page.click("#everything")
+    assert len(column(page, "objective")) == 24
+    page.click("th[data-column=objective]")
+    up = [float(text) for text in column(page, "objective")]
+    assert up == sorted(up) and len(set(up)) > 2
+    page.click("th[data-column=objective]")
+    assert [float(text) for text in column(page, "objective")] == sorted(up, reverse=True)
+    page.click("th[data-column=method]")
+    assert column(page, "method") == sorted(column(page, "method"), key=str.lower)
+
+
+def test_the_settings_are_there(page):
+    text = page.value("document.querySelector('#settings').textContent")
+    assert '"solver":"oadmm"' in text and LABELS[1] in text
+
+
+def test_an_error_in_the_page_would_be_noticed(browser, tmp_path):
+    file = tmp_path / "broken.html"
+    file.write_text("<!DOCTYPE html><script>nothing.there()</script><img src='http://127.0.0.1:9/x.png'>")
+    browser.complaints.clear()
+    browser.open(file.as_uri())
+    assert browser.complaints and any(url.startswith("http:") for url in browser.requests)

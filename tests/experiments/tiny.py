@@ -1,0 +1,106 @@
+"""A small experiment, solvers that misbehave, and results made up for tests of what is done with them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoprox.experiments import Experiment, Job, Method
+from orthoprox.experiments.gather import Run
+from orthoprox.experiments.store import Stored
+
+METHODS = (
+    Method("OADMM-EP", "oadmm-ep", {"beta0": "10 * weight", "xi": 0.5}),
+    Method("RADMM-I", "radmm", {"beta": 100.0}),
+    Method("Sub-Grad", "subgradient"),
+)
+
+MISCHIEF = """
+import os, sys, time
+from orthoprox.solvers import Subgradient
+
+class Talks(Subgradient):
+    def step(self, problem, state):
+        print("words on standard output", flush=True)
+        return super().step(problem, state)
+
+class Raises(Subgradient):
+    def step(self, problem, state):
+        raise ArithmeticError("no step today")
+
+class Stops(Subgradient):
+    def step(self, problem, state):
+        raise KeyboardInterrupt
+
+class Dies(Subgradient):
+    def step(self, problem, state):
+        os._exit(7)
+
+class Slow(Subgradient):
+    def step(self, problem, state):
+        time.sleep(0.02)
+        return super().step(problem, state)
+"""
+
+
+def tiny(**changes):
+    said = {
+        "name": "tiny",
+        "title": "Tiny",
+        "datasets": ("randn-40-12", "randn-60-12"),
+        "weights": (2.0,),
+        "kept": (0.25,),
+        "components": 2,
+        "methods": METHODS,
+        "seeds": (0, 1),
+        "iterations": 30,
+    }
+    return Experiment(**{**said, **changes})
+
+
+def mischief(folder, *names):
+    """Methods that stand in a file of the user's."""
+    path = folder / "mischief.py"
+    path.write_text(MISCHIEF)
+    return tuple(Method(name, f"{path}:{name}") for name in names)
+
+
+def made_up(label, objective, *, dataset="randn-40-12", kept=0.1, seed=0, curve=None, theory=None, **facts):
+    """A result that no run gave."""
+    job = Job(
+        dataset=dataset,
+        model="sparse-pca",
+        components=2,
+        weight=5.0,
+        kept=kept,
+        solver="subgradient",
+        settings={},
+        seed=seed,
+        seconds=10.0,
+        iterations=None,
+        tolerance=1e-8,
+        watch="",
+    )
+    values = np.asarray([objective] if curve is None else curve, dtype=float)
+    history = {
+        "seconds": np.linspace(0, 10, len(values)) if len(values) > 1 else np.array([0.0]),
+        "steps": np.arange(len(values), dtype=float),
+        "objective": values,
+        "criticality": values,
+        "infeasibility": np.full(len(values), 1e-15),
+    }
+    base = {
+        "objective": objective,
+        "criticality": 0.1,
+        "nonzeros": 5,
+        "nonzeros_y": 4,
+        "k": 4,
+        "variance_kept": 0.5,
+        "infeasibility": 1e-15,
+        "steps": 7,
+        "seconds_used": 1.5,
+        "status": "seconds",
+        "code": "c",
+        "machine": {"processor": "p"},
+        "versions": {},
+    }
+    return Run("figure1", label, job, Stored({**base, **facts}, history, theory or {}))
