@@ -11,7 +11,7 @@ import numpy as np
 from orthoprox._extras import extra
 
 SIDE = 8
-STYLES = {"oadmm-ep": ("#1b4f72", "-"), "oadmm-rr": ("#c0392b", "--")}
+STYLES = {"oadmm": ("#111111", "-"), "oadmm-ep": ("#1b4f72", "-."), "oadmm-rr": ("#c0392b", "--")}
 
 
 def figure(*args: Any, **kwargs: Any) -> Any:

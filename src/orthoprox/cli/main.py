@@ -30,10 +30,10 @@ command.add_command(solve_command)
 @command.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True)
 @click.option("--components", default=12, show_default=True, help="How many sparse components.")
-@click.option("--iterations", default=4000, show_default=True, help="Iterations of each method.")
+@click.option("--iterations", default=4000, show_default=True, help="Iterations of each method, at most.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def demo(out: Path, components: int, iterations: int, quiet: bool) -> None:
-    """Sparse principal components of handwritten digits, with OADMM-EP and OADMM-RR.
+    """Sparse principal components of handwritten digits, with oadmm and the paper's OADMM-EP and OADMM-RR.
 
     Uses the 1797 images that ship inside scikit-learn; prints a table and draws two figures into OUT.
     """

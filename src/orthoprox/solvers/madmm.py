@@ -6,6 +6,7 @@ ECCV 2016. The inner solver is Riemannian gradient descent with Barzilai-Borwein
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -169,5 +170,5 @@ def _least_penalty(problem: Problem) -> float:
     pull = problem.h.lipschitz_constant(problem.shape)
     if pull == 0 or f.lipschitz is None or f.upper_curvature == f.lipschitz:
         return least
-    kinks = 1.2 * pull / (problem.A.norm * problem.M.r**0.5)
+    kinks = 1.2 * pull / (problem.A.norm * problem.M.r**0.5) if math.isfinite(pull) else 0.0
     return max(least, f.lipschitz / (2 * problem.A.norm**2), float(kinks))

@@ -71,7 +71,7 @@ class Lyapunov:
     >>> from orthoprox.theory import Lyapunov
     >>> D = np.random.default_rng(0).standard_normal((40, 10))
     >>> watch = Lyapunov()
-    >>> result = solve(sparse_pca(D, n_components=2, weight=0.1), stop=Iterations(30), observers=[watch])
+    >>> result = solve(sparse_pca(D, n_components=2, weight=0.1), "oadmm-ep", stop=Iterations(30), observers=[watch])
     >>> bool((watch.history.decrease[1:] > 0).all())
     True
     """
