@@ -19,13 +19,14 @@ COMMAND = "orthoprox reproduce all --data-dir DIR --out out/reproduction` and `p
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path, nargs="?", default=Path("out/reproduction"))
+    parser.add_argument("--command", default=COMMAND, help="what made the results, for the first line")
     parser.add_argument("--docs", type=Path, default=HERE, help="where to write")
     arguments = parser.parse_args()
     try:
         gathered = gather(arguments.results)
     except FileNotFoundError:
         parser.error(f"{arguments.results} has no results: run orthoprox reproduce first.")
-    for path in publish(gathered, arguments.docs, command=COMMAND):
+    for path in publish(gathered, arguments.docs, command=arguments.command):
         print(f"{path.stat().st_size / 1024:8.0f} KB  {path}")
     if gathered.missing:
         print(f"{len(gathered.missing)} runs have no result")
