@@ -75,6 +75,7 @@ def test_the_path_ends_at_a_k_sparse_point_with_a_multiplier_for_the_whole_probl
     assert vanishes(K_SPARSE, y)
     assert 0 < np.count_nonzero(y) <= 9
     assert np.array_equal(X, y)  # it ends with an exact solution of the problem without g
+    assert state.explored == method.explore  # roaming would lose it again
     easier = before.path.level * K_SPARSE.h
     multiplier = z - K_SPARSE.g.subgradient(y)
     assert easier.subgradient_distance(y, multiplier) < 1e-9

@@ -190,9 +190,9 @@ class OADMM(Solver[OADMMState]):
             following = Path.over() if done else raised(path, exact=found is not None)
         if following.finished and vanishes(problem, y):
             # On the entries that are left z takes back what dg takes away; elsewhere it stays a multiplier for f.
-            return replace(
-                state, t=state.t + 1, now=now, y=y, z=z + problem.g.subgradient(y), path=following, steps=steps
-            )
+            # Roaming would lose them again.
+            z = z + problem.g.subgradient(y)
+            return replace(state, t=state.t + 1, now=now, y=y, z=z, path=following, steps=steps, explored=self.explore)
         low, high = (following.level * bound for bound in problem.h.subdifferential(0.0 * y))  # type: ignore[attr-defined]
         z = array_namespace(z).clip(z * (following.level / path.level), low, high)
         return replace(state, t=state.t + 1, now=now, y=y, z=z, path=following, steps=steps)
