@@ -80,9 +80,9 @@ def test_first_is_the_earliest_row_that_is_low_enough():
 
 
 def test_a_run_is_feasible_within_its_budget_and_reproducible():
-    runs = [_runs.run(job(seconds=5.0, method=name)) for name in ("oadmm", "oadmm", "manial-1")]
+    runs = [_runs.run(job(seconds=60.0, method=name)) for name in ("oadmm", "oadmm", "manial-1")]
     assert runs[0].F == runs[1].F
-    assert all(one.time < 5.0 and one.residual <= _runs.TOLERANCE for one in runs)
+    assert all(one.time < 60.0 and one.residual <= _runs.TOLERANCE for one in runs)
     assert all(one.infeasibility < 1e-12 for one in runs)
     assert runs[0].steps > runs[0].iterations
     firsts = {one.rows[0][1] for one in runs}  # F at the common start
@@ -91,7 +91,7 @@ def test_a_run_is_feasible_within_its_budget_and_reproducible():
 
 @pytest.mark.slow
 def test_processes_give_what_one_process_gives():
-    todo = [job(seconds=5.0), job(seconds=5.0, method="manpg-ada")]
+    todo = [job(seconds=60.0), job(seconds=60.0, method="manpg-ada")]
     alone, pool = (_runs.run_all(todo, processes) for processes in (1, 2))
     assert list(alone) == list(pool) == [(one.case, one.method, one.seed) for one in todo]
     assert [one.F for one in alone.values()] == pytest.approx([one.F for one in pool.values()], rel=1e-12)

@@ -28,7 +28,7 @@ def into_a_closed_pipe(*arguments):
     process.stdout.close()
     errors = process.stderr.read().decode()
     process.stderr.close()
-    return process.wait(timeout=60), errors
+    return process.wait(timeout=120), errors
 
 
 def invoke(*arguments):

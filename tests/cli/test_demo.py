@@ -77,7 +77,7 @@ def test_help_and_version_answer():
 
 def test_without_its_library_the_command_names_the_extra():
     code = "import sys; sys.modules['click'] = None; from orthoprox.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert "pip install 'orthoprox[cli]'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -134,7 +134,7 @@ def test_ctrl_c_from_outside(tmp_path):
         try:
             assert process.stdout.readline() == "running\n"
             process.send_signal(signal.SIGINT)
-            answer = process.communicate(timeout=20)[0].split()
+            answer = process.communicate(timeout=120)[0].split()
         finally:
             process.kill()
     assert process.returncode == 0

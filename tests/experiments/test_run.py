@@ -119,7 +119,7 @@ sys.path.insert(0, {tests!r})
 from experiments.tiny import mischief, tiny
 from orthoprox.experiments import run
 folder, users = map(pathlib.Path, sys.argv[1:])
-experiment = tiny(methods=mischief(users, "Slow"), seeds=(0, 1, 2), iterations=15)
+experiment = tiny(methods=mischief(users, "Slow"), seeds=(0, 1, 2), iterations=30)
 outcome = run([job for _, job in experiment.jobs()], folder, processes=2)
 print(outcome.done, outcome.interrupted)
 """
@@ -141,7 +141,7 @@ def heeds_ctrl_c():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def until(condition, seconds=30.0):
+def until(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
@@ -152,7 +152,7 @@ def until(condition, seconds=30.0):
 def slow(tmp_path_factory):
     """An experiment of slow runs, where its solver stands, and its table when nothing interferes."""
     users, whole = tmp_path_factory.mktemp("users"), tmp_path_factory.mktemp("whole")
-    experiment = tiny(methods=mischief(users, "Slow"), seeds=(0, 1, 2), iterations=15)
+    experiment = tiny(methods=mischief(users, "Slow"), seeds=(0, 1, 2), iterations=30)
     assert run(jobs_of(experiment), whole, processes=2).done == 6
     return experiment, users, table(whole, experiment)
 
@@ -163,7 +163,7 @@ def test_a_broken_run_goes_on_to_the_same_table(tmp_path, slow, how):
     process = started(tmp_path, users)
     until(lambda: len(list(tmp_path.rglob("*.npz"))) >= 2)
     os.killpg(process.pid, how)  # as a terminal does it: to all of the group
-    said, _ = process.communicate(timeout=20)
+    said, _ = process.communicate(timeout=120)
     there = list(tmp_path.rglob("*.npz"))
     assert 2 <= len(there) < 6
     assert all(load(path).facts for path in there)
