@@ -55,7 +55,8 @@ def a_state(problem, seed=1, method=None, **fields):
     if begun.inner is not None:
         begun = replace(begun, inner=replace(begun.inner, Y=y, Z=-z))
     given = {"y": y, "z": z, "path": Path.over(), "explored": method.explore, "waited": 2, "t": 9, "steps": 70}
-    return replace(begun, **{**given, **fields})
+    state = replace(begun, **{**given, **fields})
+    return replace(state, crit=crit(problem, state)) if state.path.finished else state
 
 
 def crit(problem, state):

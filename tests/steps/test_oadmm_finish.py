@@ -190,12 +190,31 @@ def test_at_a_critical_point_there_is_nowhere_to_roam_to():
     assert named("oadmm", **SETTINGS).step(L1_PROBLEM, rough).explored == 3
 
 
+@pytest.mark.parametrize("name", ["k-sparse", "l1", *ALL])
+def test_a_state_knows_its_own_crit(name):
+    """Blocks, attempts that are believed and not, blocks of the paper's: all keep it up to date."""
+    problem, method = (
+        {**ALL, "l1": L1_PROBLEM, "k-sparse": K_SPARSE}[name],
+        named("oadmm", explore=4, block=3, memory=2),
+    )
+    state, seen = method.init(problem, problem.M.random(3)), 0
+    for _ in range(60):
+        if state.path.finished:
+            assert state.crit == pytest.approx(crit(problem, state), rel=1e-6, abs=1e-12)
+            seen += 1
+        else:
+            assert state.crit == math.inf
+        state = method.step(problem, state)
+    assert seen > 5
+
+
 def test_an_attempt_on_wrong_zeros_is_not_believed():
     good, believed, refused = settled(L1_PROBLEM, 8), 0, 0
     for entry in np.argwhere(good.y != 0):
         y = good.y.copy()
         y[tuple(entry)] = 0.0  # which should not be zero
         old = replace(good, y=y, explored=15, waited=1000, tried=1e-3)
+        old = replace(old, crit=crit(L1_PROBLEM, old))
         found = polish(L1_PROBLEM, y, old.z, radius=old.radius, rounds=1, tolerance=1e-14)
         new = named("oadmm", **SETTINGS, rounds=1).step(L1_PROBLEM, old)
         rises = found is None or float(L1_PROBLEM.objective(found.point)) > float(L1_PROBLEM.objective(old.now))

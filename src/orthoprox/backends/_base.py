@@ -41,6 +41,10 @@ class Backend:
         ranks = xp.argsort(order, stable=True)
         return xp.reshape(ranks < k, values.shape)
 
+    def clip(self, a: Array, low: Any, high: Any) -> Array:
+        """Each entry, or the end of the interval that is nearer to it."""
+        return array_namespace(a).clip(a, low, high)
+
     def to_numpy(self, a: Array) -> np.ndarray[Any, Any]:
         """A copy in the memory of the host."""
         try:

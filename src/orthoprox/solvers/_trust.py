@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
-
 from orthoprox._types import Array
+from orthoprox.terms._base import inner
 
 
 class Truncated(NamedTuple):
@@ -34,24 +33,27 @@ def truncated(apply: Callable[[Array], Array], g: Array, radius: float, accuracy
     most : int
         Stop after so many steps. Where the curvature is not positive the step goes on to the edge.
     """
-    xp = array_namespace(g)
     D, R = 0.0 * g, -g
     Q = R
-    square = float(xp.sum(R * R))
+    square = float(inner(R, R))
     enough = accuracy**2 * square
-    length, promised = 0.0, 0.0
+    promised = 0.0
+    length, q, dq = 0.0, square, 0.0  # |D|^2, |Q|^2 and <D, Q>, by recurrence
     for used in range(1, most + 1):
         W = apply(Q)
-        curvature, q, dq = float(xp.sum(Q * W)), float(xp.sum(Q * Q)), float(xp.sum(D * Q))
+        curvature = float(inner(Q, W))
         a = square / curvature if curvature > 0 else math.inf
         if curvature <= 0 or length + 2 * a * dq + a * a * q >= radius**2:
+            length, q, dq = float(inner(D, D)), float(inner(Q, Q)), float(inner(D, Q))  # the recurrences lose digits
             a = (-dq + math.sqrt(dq * dq + q * max(radius**2 - length, 0.0))) / q if q > 0 else 0.0
             return Truncated(D + a * Q, promised - a * square + 0.5 * a * a * curvature, True, used)
         D, R = D + a * Q, R - a * W
         promised -= 0.5 * a * square
-        length = float(xp.sum(D * D))
-        square, before = float(xp.sum(R * R)), square
+        length += 2 * a * dq + a * a * q
+        square, before = float(inner(R, R)), square
         if square <= enough:
             break
-        Q = R + (square / before) * Q
+        b = square / before
+        Q = R + b * Q
+        q, dq = square + b * b * q, b * (dq + a * q)
     return Truncated(D, promised, False, used)

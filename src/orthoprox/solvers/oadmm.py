@@ -44,6 +44,8 @@ class OADMMState:
     """Blocks since the homotopy was over."""
     boost: float
     """How much the penalty has been raised because the residual did not fall."""
+    crit: float
+    """Crit here, with its primal part in units of the gradient; not worked out before the homotopy is over."""
     recent: tuple[float, ...]
     """Crit after the last blocks that were accepted."""
     waited: int
@@ -128,25 +130,27 @@ class OADMM(Solver[OADMMState]):
 
     def init(self, problem: Problem, X0: Array) -> OADMMState:
         now = problem.at(X0)
+        y, z = now.AX, 0.0 * now.AX
         one_step = _one_step(problem)
         by_newton = not one_step and has_newton_steps(problem)
         follow = self.homotopy and one_step and self.explore > 0 and has_path(problem)
         return OADMMState(
             t=0,
             now=now,
-            y=now.AX,
-            z=0.0 * now.AX,
+            y=y,
+            z=z,
             path=first_level(problem) if follow else Path.over(),
             explored=0,
             boost=1.0,
+            crit=math.inf if follow else _crit(problem, now, y, z),
             recent=(),
             waited=0,
             tried=math.inf,
             reached=math.inf,
             failures=0,
             radius=0.1 * math.sqrt(problem.M.r),
-            paper=OADMMEPState(t=0, now=now, before=now, y=now.AX, z=0.0 * now.AX, L=_lipschitz(problem, X0)),
-            newton=multiplied(problem, now, 0.0 * now.AX, 4 * _kinks(problem, now)) if by_newton else None,
+            paper=OADMMEPState(t=0, now=now, before=now, y=y, z=z, L=_lipschitz(problem, X0)),
+            newton=multiplied(problem, now, z, 4 * _kinks(problem, now)) if by_newton else None,
             inner=None if one_step or by_newton else ManIAL1().for_problem(problem).init(problem, X0),
             steps=0,
         )
@@ -158,16 +162,15 @@ class OADMM(Solver[OADMMState]):
             polished = self._polished(problem, state)
             if polished is not None:
                 return polished
-            crit = _crit(problem, state.now, state.y, state.z)
             state = replace(
                 state,
                 waited=0,
-                tried=min(crit, state.tried),
+                tried=min(state.crit, state.tried),
                 failures=state.failures + 1,
                 radius=max(state.radius, 1e-8),
             )
         roamed = state.explored >= self.explore
-        if roamed and _crit(problem, state.now, state.y, state.z) <= _rounding(problem, state.now):
+        if roamed and state.crit <= _rounding(problem, state.now):
             return replace(state, t=state.t + 1)  # another block would only lose the zeros again
         return self._guarded(problem, state)
 
@@ -192,10 +195,12 @@ class OADMM(Solver[OADMMState]):
             # On the entries that are left z takes back what dg takes away; elsewhere it stays a multiplier for f.
             # Roaming would lose them again.
             z = z + problem.g.subgradient(y)
-            return replace(state, t=state.t + 1, now=now, y=y, z=z, path=following, steps=steps, explored=self.explore)
-        low, high = (following.level * bound for bound in problem.h.subdifferential(0.0 * y))  # type: ignore[attr-defined]
-        z = array_namespace(z).clip(z * (following.level / path.level), low, high)
-        return replace(state, t=state.t + 1, now=now, y=y, z=z, path=following, steps=steps)
+            state = replace(state, explored=self.explore)
+        else:
+            low, high = (following.level * bound for bound in problem.h.subdifferential(0.0 * y))  # type: ignore[attr-defined]
+            z = array_namespace(z).clip(z * (following.level / path.level), low, high)
+        crit = _crit(problem, now, y, z) if following.finished else math.inf
+        return replace(state, t=state.t + 1, now=now, y=y, z=z, crit=crit, path=following, steps=steps)
 
     def _block(self, problem: Problem, now: Point, y: Array, z: Array, factor: float) -> tuple[Point, Array, Array]:
         """OADMM-EP for A = I and concave f, which is below its linearisation: no proximal term, and no smoothing."""
@@ -240,6 +245,7 @@ class OADMM(Solver[OADMMState]):
             now=now,
             y=y,
             z=z,
+            crit=crit,
             explored=state.explored + 1,
             waited=state.waited + 1,
             steps=state.steps + steps,
@@ -255,9 +261,9 @@ class OADMM(Solver[OADMMState]):
         memory = self.memory if direct else _LONGER * self.memory
         if len(state.recent) < memory or crit < 0.999 * max(state.recent):
             return replace(new, recent=(*state.recent, crit)[-memory:])
-        return self._safe(problem, state, new, crit)
+        return self._safe(problem, state, new)
 
-    def _safe(self, problem: Problem, state: OADMMState, new: OADMMState, crit: float) -> OADMMState:
+    def _safe(self, problem: Problem, state: OADMMState, new: OADMMState) -> OADMMState:
         """A block of OADMM-EP as the paper has it, from where that stood, and the better of the two."""
         method = OADMMEP().for_problem(problem)
         paper = state.paper
@@ -266,8 +272,9 @@ class OADMM(Solver[OADMMState]):
         for _ in range(self.block):
             paper = method.step(problem, paper)
         reached = method.certificate(problem, paper)
-        if _crit(problem, paper.now, reached.y, reached.z) < crit:
-            new = _restarted(new, paper.now, reached.y, reached.z)
+        crit = _crit(problem, paper.now, reached.y, reached.z)
+        if crit < new.crit:
+            new = _restarted(new, paper.now, reached.y, reached.z, crit)
         return replace(
             new, paper=paper, boost=min(1.2 * state.boost, 10.0), recent=state.recent[1:], steps=new.steps + self.block
         )
@@ -280,9 +287,8 @@ class OADMM(Solver[OADMMState]):
             return True
         if state.explored < self.explore or state.waited == 0:
             return False
-        crit = _crit(problem, state.now, state.y, state.z)
         first = 1e-3 * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
-        return crit <= min(0.2 * state.tried, first) or state.waited > _PATIENCE * 2**state.failures
+        return state.crit <= min(0.2 * state.tried, first) or state.waited > _PATIENCE * 2**state.failures
 
     def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float, free: bool) -> Polished | None:
         return polish(
@@ -301,21 +307,17 @@ class OADMM(Solver[OADMMState]):
         found = self._newton(problem, state.now, state.y, state.z, state.radius, free)
         if found is None:
             return None
-        crit = _crit(problem, state.now, state.y, state.z)
         # Where Newton's method gets further than the blocks before it did, one block will do before the next attempt.
         value, reached = float(problem.objective(state.now)), float(problem.objective(found.point))
-        if reached > value and found.residual > 0.5 * crit:
+        if reached > value and found.residual > 0.5 * state.crit:
             return None  # the zeros of y were not yet the right ones
         productive = found.steps >= self.rounds and value - reached > 2 * max(state.reached - value, 0.0)
         return replace(
-            _restarted(state, found.point, found.point.AX, found.z),
+            _restarted(state, found.point, found.point.AX, found.z, found.residual),
             t=state.t + 1,
-            now=found.point,
-            y=found.point.X,
-            z=found.z,
             recent=(*state.recent, found.residual)[1:],
             waited=_PATIENCE * 2**state.failures if productive else 0,
-            tried=min(crit, state.tried),
+            tried=min(state.crit, state.tried),
             reached=reached,
             radius=0.0 if free and (found.steps < self.rounds or found.radius < 1e-8) else max(found.radius, 1e-8),
             steps=state.steps + found.products,
@@ -360,14 +362,14 @@ def _rounding(problem: Problem, now: Point) -> float:
     return 64 * backend_of(now.X).eps(now.X) * scale
 
 
-def _restarted(state: OADMMState, now: Point, y: Array, z: Array) -> OADMMState:
+def _restarted(state: OADMMState, now: Point, y: Array, z: Array, crit: float) -> OADMMState:
     """The same state at another point, which the inner methods have to know too."""
     newton, inner = state.newton, state.inner
     if newton is not None:
         newton = replace(newton, now=now, y=y, z=z, gap=math.inf)
     if inner is not None:
         inner = replace(inner, now=now, Y=y, Z=-1.0 * z, t=inner.t + 1)
-    return replace(state, now=now, y=y, z=z, newton=newton, inner=inner)
+    return replace(state, now=now, y=y, z=z, crit=crit, newton=newton, inner=inner)
 
 
 def _kinks(problem: Problem, now: Point) -> float:

@@ -184,5 +184,10 @@ class EntrywiseTerm(ProximableTerm):
 
 def frobenius(a: Array) -> Scalar:
     """The Euclidean norm of all entries."""
+    return array_namespace(a).sqrt(inner(a, a))
+
+
+def inner(a: Array, b: Array) -> Scalar:
+    """The sum of the products of entries, without an array for the products."""
     xp = array_namespace(a)
-    return xp.sqrt(xp.sum(a * a))
+    return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))

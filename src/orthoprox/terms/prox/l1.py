@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 
 from orthoprox._checks import checked_weight
 from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
 from orthoprox.terms._base import ConvexTerm, EntrywiseTerm
 
 
@@ -43,9 +44,8 @@ class L1(EntrywiseTerm, ConvexTerm):
 
     def prox(self, y: Array, mu: Scalar) -> Array:
         # y minus its part in [-t, t]: two passes and no sign, which matters for large arrays
-        xp = array_namespace(y)
         t = mu * self.weight
-        return y - xp.clip(y, -t, t)
+        return y - backend_of(y).clip(y, -t, t)
 
     def prox_slope(self, y: Array, mu: Scalar) -> Array:
         xp = array_namespace(y)
