@@ -83,9 +83,11 @@ def case(request):
 def penalty(problem, X, z, factor):
     """By the definition: the factor times the largest of three curvatures."""
     pull = problem.f.gradient(X) - problem.g.subgradient(X) + z
-    downward = problem.f.lipschitz + np.sum(X * pull) / R
-    kinks = problem.h.lipschitz_constant((N, R)) / np.sqrt(R)
-    return factor * max(downward, kinks, 2 * problem.h.weak_convexity / 0.3)
+    return factor * max(problem.f.lipschitz + np.sum(X * pull) / R, kinks(problem))
+
+
+def kinks(problem):
+    return max(problem.h.lipschitz_constant((N, R)) / np.sqrt(R), 2 * problem.h.weak_convexity / 0.3)
 
 
 @pytest.mark.parametrize("explored", [0, 3, 12, 15, 40])
@@ -95,7 +97,7 @@ def test_a_block_is_the_papers_iteration_without_smoothing_and_proximal_term(cas
     new = solver().step(problem, old)
     share = min(1.0, explored / 12)
     X, y, z = old.now.X, old.y, old.z
-    beta = penalty(problem, X, z, 1.7 * 0.3 ** (1 - share) * 0.7**share)
+    beta = 1.7 * (0.3 * kinks(problem)) ** (1 - share) * penalty(problem, X, z, 0.7) ** share
     for _ in range(BLOCK):
         G = problem.f.gradient(X) - problem.g.subgradient(y)  # at y, whose zeros are exact
         X = projected(beta * y - z - G)
@@ -314,6 +316,7 @@ def test_which_way_a_problem_is_solved():
         state = named("oadmm").init(ALL[name], M.random(3))
         kinds["newton" if state.newton is not None else "inner"].append(name)
         assert (state.newton is None) != (state.inner is None)
+        assert state.explored == named("oadmm").explore  # there is nothing to roam with
     assert "mcp of differences" in kinds["newton"]
     assert {"groups of a matrix", "own function"} <= set(kinds["inner"])
 

@@ -41,7 +41,7 @@ class OADMMState:
     path: Path
     """Where the homotopy in the weight of h is; over from the beginning where there is no g."""
     explored: int
-    """Blocks since the homotopy was over."""
+    """Blocks since the homotopy was over; as many as are for roaming where nothing roams."""
     boost: float
     """How much the penalty has been raised because the residual did not fall."""
     crit: float
@@ -84,7 +84,8 @@ class OADMM(Solver[OADMMState]):
     block : int
         Iterations in a block.
     roam, settle : float
-        The first and the last penalty, in units of the curvature that the penalty has to outweigh.
+        The first penalty in units of the one at which h moves entries by as much as they are large, and the last one
+        in units of the curvature that it has to outweigh.
     rounds : int
         Newton steps in an attempt, at most.
     polish : bool
@@ -111,7 +112,7 @@ class OADMM(Solver[OADMMState]):
     scope: ClassVar[Scope] = Scope()
     compilable: ClassVar[bool] = False
 
-    explore: int = 25
+    explore: int = 40
     block: int = 20
     roam: float = 0.3
     settle: float = 0.7
@@ -140,7 +141,7 @@ class OADMM(Solver[OADMMState]):
             y=y,
             z=z,
             path=first_level(problem) if follow else Path.over(),
-            explored=0,
+            explored=0 if one_step else self.explore,
             boost=1.0,
             crit=math.inf if follow else _crit(problem, now, y, z),
             recent=(),
@@ -179,7 +180,7 @@ class OADMM(Solver[OADMMState]):
         path, now, y, z = state.path, state.now, state.y, state.z
         easier = Problem(M=problem.M, f=problem.f, h=path.level * problem.h, A=problem.A)
         for _ in range(_BLOCKS):
-            now, y, z = self._block(easier, now, y, z, self.settle)
+            now, y, z = self._block(easier, now, y, z, self.settle * _curvature(easier, now, z))
         steps = state.steps + _BLOCKS * self.block
         if not path.closing:
             following = next_level(path, problem, y)
@@ -202,10 +203,9 @@ class OADMM(Solver[OADMMState]):
         crit = _crit(problem, now, y, z) if following.finished else math.inf
         return replace(state, t=state.t + 1, now=now, y=y, z=z, crit=crit, path=following, steps=steps)
 
-    def _block(self, problem: Problem, now: Point, y: Array, z: Array, factor: float) -> tuple[Point, Array, Array]:
+    def _block(self, problem: Problem, now: Point, y: Array, z: Array, beta: float) -> tuple[Point, Array, Array]:
         """OADMM-EP for A = I and concave f, which is below its linearisation: no proximal term, and no smoothing."""
         f, g, h, M = problem.f, problem.g, problem.h, problem.M
-        beta = factor * _curvature(problem, now, z)
         with_g = not isinstance(g, Zero)
         for _ in range(self.block):
             G = f.gradient_at(now.X, now.HX)
@@ -235,8 +235,9 @@ class OADMM(Solver[OADMMState]):
             now, y, z, steps = inner.now, inner.Y, -1.0 * inner.Z, inner.inner - before
         else:
             share = min(1.0, state.explored / (0.8 * self.explore)) if self.explore else 1.0
-            factor = state.boost * self.roam * (self.settle / self.roam) ** share
-            now, y, z = self._block(problem, state.now, state.y, state.z, factor)
+            first, last = self.roam * _kinks(problem, state.now), self.settle * _curvature(problem, state.now, state.z)
+            beta = state.boost * (first or last) ** (1 - share) * last**share
+            now, y, z = self._block(problem, state.now, state.y, state.z, beta)
             steps = self.block
         crit = _crit(problem, now, y, z)
         new = replace(
@@ -373,9 +374,14 @@ def _restarted(state: OADMMState, now: Point, y: Array, z: Array, crit: float) -
 
 
 def _kinks(problem: Problem, now: Point) -> float:
-    """The penalty at which the prox of h moves entries of A(X) by as much as they are large in the mean."""
+    """The penalty at which the prox of h moves entries of A(X) by as much as they are large in the mean.
+
+    No less than what the prox of a weakly convex h needs at three tenths of it.
+    """
     size = float(frobenius(now.AX))
-    return problem.h.lipschitz_constant(problem.shape) / size if size > 0 else 1.0
+    return max(
+        problem.h.lipschitz_constant(problem.shape) / size if size > 0 else 1.0, 2 * problem.h.weak_convexity / 0.3
+    )
 
 
 def _curvature(problem: Problem, now: Point, z: Array) -> float:
@@ -384,8 +390,8 @@ def _curvature(problem: Problem, now: Point, z: Array) -> float:
     The first is L_f plus the mean eigenvalue of the multiplier X'(grad f + z) of the constraint; the second
     the penalty at which the prox of h moves entries by as much as they are large in the mean.
     """
-    xp, h, r = array_namespace(now.X), problem.h, problem.M.r
+    xp, r = array_namespace(now.X), problem.M.r
     L = problem.f.lipschitz or 0.0
     pull = problem.f.gradient_at(now.X, now.HX) - problem.g.subgradient(now.X) + z
     multiplier = float(xp.sum(now.X * pull)) / r
-    return max(L + multiplier, _kinks(problem, now), 2 * h.weak_convexity / 0.3) or 1.0
+    return max(L + multiplier, _kinks(problem, now)) or 1.0
