@@ -24,7 +24,7 @@ $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test bench check backends format clean
+.PHONY: help venv demo test slow bench check backends format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -50,6 +50,9 @@ demo: $(VENV)/.stamp  ## run the demonstration
 
 test: $(VENV)/.stamp  ## run the tests on NumPy and array-api-strict, with coverage (MARKERS="not backends" adds the slow ones)
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "$(MARKERS)" --cov $(ARGS)
+
+slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTHOPROX_DATA names its folder)
+	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "slow and not backends" $(ARGS)
 
 backends: $(XVENV)/.stamp  ## run the tests that need PyTorch or JAX, in .venv-backends
 	$(PYTEST) JAX_PLATFORMS=cpu $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests $(ARGS)
