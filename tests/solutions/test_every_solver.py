@@ -7,7 +7,7 @@ import pytest
 
 from orthoprox import SOLVERS, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, named, solve
 from orthoprox.maps import Matrix
-from orthoprox.terms import L0, L1, MCP, ExplainedVariance, GroupL2, LargestK, Nonnegative
+from orthoprox.terms import L0, L1, MCP, ExplainedVariance, GroupL2, LargestK, Nonnegative, Quadratic
 
 M = Stiefel(14, 4)
 B = np.random.default_rng(11).standard_normal((30, 14))
@@ -47,6 +47,31 @@ def test_a_run_ends_at_a_feasible_point_with_its_own_objective(name, kind):
     assert result.objective < float(problem.objective(start))
     assert np.isfinite(result.criticality)
     assert result.y.shape == result.z.shape == problem.shape
+
+
+NOTHING = {
+    "h of a map that vanishes": Problem(M=M, h=L1(), A=Matrix(np.zeros((5, 14)))),
+    "rows of a map that vanishes": Problem(M=M, h=GroupL2(), A=Matrix(np.zeros((5, 14)))),
+    "no term at all": Problem(M=M),
+}
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_where_there_is_nothing_to_minimise_every_point_is_a_solution(name, kind):
+    problem, start = NOTHING[kind], M.random(5)
+    if not admits(name, problem):
+        return
+    result = solve(problem, name, start)
+    assert result.converged and result.criticality == 0
+    np.testing.assert_allclose(result.X, start, atol=1e-12)
+
+
+def test_a_penalty_of_weight_zero_is_none():
+    f = Quadratic(B.T @ B)
+    least = np.sum(np.linalg.eigvalsh(B.T @ B)[:4]) / 2
+    for problem in (Problem(M=M, f=f, h=L1(0.0)), Problem(M=M, f=f, h=L1(0.0), A=Matrix(C))):
+        assert solve(problem).objective == pytest.approx(least)
 
 
 @pytest.mark.parametrize("name", SOLVERS)

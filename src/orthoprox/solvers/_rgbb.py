@@ -12,7 +12,7 @@ from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._linesearch import barzilai_borwein
-from orthoprox.solvers._schedules import entry_slope
+from orthoprox.solvers._schedules import entry_slope, in_units_of_map
 from orthoprox.terms import ProximableTerm
 from orthoprox.terms._base import frobenius
 
@@ -158,9 +158,9 @@ def lipschitz_near(problem: Problem, X: Array) -> float:
 
 def matching_penalty(problem: Problem, L: float) -> float:
     """The penalty whose curvature is that of f, L_f/|A|^2; by the slope of h when f has none. At least 4 W_h."""
-    norm, slope = max(problem.A.norm, 1e-300), entry_slope(problem.h)
+    slope = entry_slope(problem.h)
     of_h = 10 * slope if math.isfinite(slope) else 0.0
-    return max(L / norm**2 or of_h, 2 * least_penalty(problem.h)) or 1.0
+    return max(in_units_of_map(problem, L) or of_h, 2 * least_penalty(problem.h)) or 1.0
 
 
 def least_penalty(h: ProximableTerm) -> float:

@@ -52,8 +52,14 @@ def check_penalty(solver: Any, problem: Problem) -> None:
 
 def default_penalty(problem: Problem, tau: float) -> float:
     """Ten times the weight of h as in the paper's experiments, but at least the curvature of f and 2 tau W_h."""
-    of_f = (problem.f.lipschitz or 0.0) / max(problem.A.norm, 1e-300) ** 2
+    of_f = in_units_of_map(problem, problem.f.lipschitz or 0.0)
     return max(10 * entry_slope(problem.h), of_f, 2 * tau * problem.h.weak_convexity) or 1.0
+
+
+def in_units_of_map(problem: Problem, L: float) -> float:
+    """A curvature in X as a penalty on A(X): L/|A|^2. Zero where A(X) vanishes, and any penalty will do."""
+    square = problem.A.norm**2
+    return L / square if square > 0 else 0.0
 
 
 def entry_slope(h: ProximableTerm) -> float:

@@ -151,7 +151,9 @@ class OADMM(Solver[OADMMState]):
             failures=0,
             radius=0.1 * math.sqrt(problem.M.r),
             paper=OADMMEPState(t=0, now=now, before=now, y=y, z=z, L=_lipschitz(problem, X0)),
-            newton=multiplied(problem, now, z, 4 * _kinks(problem, now)) if by_newton else None,
+            newton=multiplied(problem, now, z, 4 * (_kinks(problem, now) or problem.f.lipschitz or 1.0))
+            if by_newton
+            else None,
             inner=None if one_step or by_newton else ManIAL1().for_problem(problem).init(problem, X0),
             steps=0,
         )

@@ -16,6 +16,7 @@ from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._augmented import smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import doubled, local_lipschitz
+from orthoprox.solvers._schedules import in_units_of_map
 from orthoprox.terms.envelope import envelope_prox
 
 PRESETS = {"I": 100.0, "II": 10_000.0}
@@ -106,12 +107,12 @@ class RADMM(Solver[RADMMState]):
 
     def _penalty(self, problem: Problem) -> float:
         """The curvature of f in the units of A(X), or where f has none the slope of h; enough for a weakly convex h."""
-        L, norm, W = problem.f.lipschitz, max(problem.A.norm, 1e-300), problem.h.weak_convexity
+        L, W = problem.f.lipschitz, problem.h.weak_convexity
         if L is None:
             L = local_lipschitz(problem, problem.M.random(0, like=problem.like))
-        L = L or problem.h.lipschitz_constant(problem.shape) * norm / math.sqrt(problem.M.r)
+        L = L or problem.h.lipschitz_constant(problem.shape) * problem.A.norm / math.sqrt(problem.M.r)
         enough = 2 * (1 + self._smoothing_times_penalty) * W if self.mu is None else 4 * W
-        return max(L / norm**2, enough) or 1.0
+        return max(in_units_of_map(problem, L), enough) or 1.0
 
     def _length(self, problem: Problem, beta: float, L: Scalar) -> Scalar:
         return (0.5 if self.strict_theory else 1.0) / (L + beta * problem.A.norm**2 + 1e-300)
