@@ -82,6 +82,16 @@ def test_the_path_ends_at_a_k_sparse_point_with_a_multiplier_for_the_whole_probl
     assert np.linalg.norm(M.tangent(X, K_SPARSE.f.gradient(X) + multiplier)) < 1e-9
 
 
+def test_the_path_ends_where_a_column_has_been_wiped_out():
+    """More weight would not bring it back; less than the whole one has to be left to see that."""
+    method, ended = named("oadmm", **SETTINGS), []
+    for level in (0.02, 0.9):
+        new = method.step(K_SPARSE, a_state(K_SPARSE, 1, method=method, path=follow(level, closing=True), explored=0))
+        assert new.path.finished == bool(np.any(np.all(new.y == 0, axis=0)))
+        ended.append(new.path.finished)
+    assert ended == [False, True]
+
+
 def test_a_run_along_the_path_keeps_more_variance_than_one_without():
     """What the homotopy is for: at full weight at once, X hardly leaves the first zeros it finds."""
     D = np.random.default_rng(8).standard_normal((60, 30)) * 0.8 ** np.arange(30)

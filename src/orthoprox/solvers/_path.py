@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from array_api_compat import array_namespace
+
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.problem import Problem
@@ -65,6 +67,12 @@ def next_level(path: Path, problem: Problem, y: Array) -> Path:
     if stage >= _STAGES or high <= _NARROW * low:
         return Path(high, low, high, stage, True, False)
     return Path(math.sqrt(low * high) if low > 0 else high / 2, low, high, stage, False, False)
+
+
+def has_empty_column(y: Array) -> bool:
+    """Whether a column of y is zero."""
+    xp = array_namespace(y)
+    return bool(xp.any(xp.all(y == 0, axis=0)))
 
 
 def raised(path: Path, exact: bool) -> Path:

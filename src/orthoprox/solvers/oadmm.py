@@ -17,7 +17,7 @@ from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._lagrangian import Multiplied, has_newton_steps, multiplied, multiplier_step
 from orthoprox.solvers._manial import ManIALState
-from orthoprox.solvers._path import Path, first_level, has_path, next_level, raised, vanishes
+from orthoprox.solvers._path import Path, first_level, has_empty_column, has_path, next_level, raised, vanishes
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -193,6 +193,8 @@ class OADMM(Solver[OADMMState]):
             done = found is not None and vanishes(problem, y)
             if isinstance(problem.g, LargestK):
                 done = done and is_sparse_enough(problem, y)
+            # No orthonormal matrix has a column of zeros, and more weight would only make more of them.
+            done = done or has_empty_column(y)
             following = Path.over() if done else raised(path, exact=found is not None)
         if following.finished and vanishes(problem, y):
             # On the entries that are left z takes back what dg takes away; elsewhere it stays a multiplier for f.
@@ -223,8 +225,7 @@ class OADMM(Solver[OADMMState]):
 
     def _guarded(self, problem: Problem, state: OADMMState) -> OADMMState:
         """A fast block; if it does not bring Crit down, one of the paper's as well, and the better of the two."""
-        roaming = state.explored < self.explore
-        newton, inner = state.newton, state.inner
+        roaming, newton, inner = state.explored < self.explore, state.newton, state.inner
         if newton is not None:
             before = newton.products
             tolerance = 1e-3 * min(state.recent, default=0.0)
