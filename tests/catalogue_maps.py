@@ -18,6 +18,7 @@ from orthoprox.maps import (
     LinearMap,
     Matrix,
     Operator,
+    ScaledRows,
     Selection,
     Sparse,
     Stack,
@@ -49,6 +50,7 @@ def catalogue(dtype: Any = np.float64, convert: Callable[[Any], Any] = lambda a:
     holes = np.where(rng.random((9, N)) < 0.4, tall, dtype(0))
     mask = rng.random((N, R)) < 0.5
     shift = rng.standard_normal((N, 1)).astype(dtype)
+    factors = np.linspace(-1.0, 2.0, 9).astype(dtype).reshape(-1, 1)
 
     D = np.diff(np.eye(N), axis=0)
     P = np.roll(np.eye(N), -1, axis=0) - np.eye(N)
@@ -75,6 +77,9 @@ def catalogue(dtype: Any = np.float64, convert: Callable[[Any], Any] = lambda a:
         Case("centred, operator", Centred(aslinearoperator(tall)), tall - tall.mean(axis=0)),
         Case("centred, mean given", Centred(A, mean=convert(shift)), tall - shift.T),
         Case("centred, one row", Centred(convert(wide[:1])), 0 * wide[:1]),
+        Case("scaled rows", ScaledRows(A, convert(factors)), factors * tall),
+        Case("scaled rows, sparse", ScaledRows(H, convert(factors[:, 0])), factors * holes),
+        Case("scaled rows, centred", ScaledRows(Centred(H), convert(factors)), factors * (holes - holes.mean(axis=0))),
         Case("gram, formed", Gram(A), tall.T @ tall),
         Case("gram, not formed", Gram(W), wide.T @ wide),
         Case("gram, form=False", Gram(A, form=False), tall.T @ tall),

@@ -32,7 +32,7 @@ def summary_of(result: Result[Any], built: Built) -> dict[str, Any]:
         **result.criticality_parts._asdict(),
         "infeasibility": result.infeasibility,
         "entries": int(result.X.size),
-        "nonzeros": nonzeros(result.y),
+        "nonzeros": nonzeros(_partner(result)),
         **{name: measure(result.X) for name, measure in built.measures.items()},
         "iterations": result.iterations,
         "seconds": result.seconds,
@@ -43,7 +43,7 @@ def summary_of(result: Result[Any], built: Built) -> dict[str, Any]:
 def written(out: Path, result: Result[Any], built: Built, summary: dict[str, Any]) -> list[Path]:
     """Write everything, the summary last; the files."""
     names = []
-    for name, X in (("loadings", result.X), ("loadings_sparse", result.y)):
+    for name, X in (("loadings", result.X), ("loadings_sparse", _partner(result))):
         np.save(out / f"{name}.npy", X)
         _table(out / f"{name}.csv", X, built.rows)
         names += [f"{name}.npy", f"{name}.csv"]
@@ -56,6 +56,11 @@ def written(out: Path, result: Result[Any], built: Built, summary: dict[str, Any
     summary["files"] = names
     (out / "summary.json").write_text(json.dumps(plain(summary), indent=2) + "\n", encoding="utf-8")
     return [out / name for name in names]
+
+
+def _partner(result: Result[Any]) -> Any:
+    """Where zeros are exact: y, if h is a function of X itself and not of a product with the data."""
+    return result.y if result.y.shape == result.X.shape else result.X
 
 
 def _table(path: Path, X: Any, rows: list[str]) -> None:

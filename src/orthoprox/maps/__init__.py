@@ -9,6 +9,7 @@ from orthoprox.maps.gram import Gram
 from orthoprox.maps.identity import Identity
 from orthoprox.maps.matrix import Matrix
 from orthoprox.maps.operator import Operator
+from orthoprox.maps.scaled_rows import ScaledRows
 from orthoprox.maps.selection import Entries, Selection
 from orthoprox.maps.sparse import Sparse
 from orthoprox.maps.stack import Stack
@@ -19,6 +20,7 @@ __all__ = [
     "Sparse",
     "Operator",
     "Centred",
+    "ScaledRows",
     "Gram",
     "Difference",
     "Selection",

@@ -12,7 +12,7 @@ from array_api_compat import array_namespace, is_array_api_obj
 from orthoprox._fields import parts
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import Centred, Gram, Identity, LinearMap
+from orthoprox.maps import Centred, Gram, Identity, LinearMap, ScaledRows
 from orthoprox.maps.operator import is_operator
 from orthoprox.maps.sparse import is_sparse
 from orthoprox.problem._sorting import sorted_parts
@@ -155,7 +155,8 @@ class Problem:
 
 def _own(obj: Any) -> Iterator[Any]:
     """The parts, without the arrays that were worked out from SciPy's data: those go with X of any library."""
-    if isinstance(obj, (Gram, Centred)) and any(is_sparse(part) or is_operator(part) for part in parts(obj)):
+    derived = isinstance(obj, (Gram, Centred, ScaledRows))
+    if derived and any(is_sparse(part) or is_operator(part) for part in parts(obj)):
         return
     if is_dataclass(obj) or isinstance(obj, (tuple, list)):
         inner = obj if isinstance(obj, (tuple, list)) else [getattr(obj, name.name) for name in fields(obj)]

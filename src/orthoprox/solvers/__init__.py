@@ -8,6 +8,7 @@ from typing import Any
 
 from orthoprox.solvers._base import Scope, Solver, State, UnsupportedProblem
 from orthoprox.solvers._manial import ManIALState
+from orthoprox.solvers.assignment import Assignment, AssignmentState
 from orthoprox.solvers.madmm import MADMM, MADMMState
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.manial_2 import ManIAL2
@@ -24,6 +25,8 @@ from orthoprox.solvers.spgm_rr import SPGMRR, SPGMRRState
 from orthoprox.solvers.subgradient import Subgradient, SubgradientState
 
 __all__ = [
+    "Assignment",
+    "AssignmentState",
     "MADMM",
     "OADMM",
     "OADMMEP",

@@ -12,6 +12,7 @@ from orthoprox.terms.concave.largest_k import LargestK
 from orthoprox.terms.concave.smooth_convex import SmoothConvex
 from orthoprox.terms.concave.spectral import SpectralNorm
 from orthoprox.terms.envelope import envelope, envelope_gradient, envelope_prox
+from orthoprox.terms.prox.column_range import ColumnRange
 from orthoprox.terms.prox.group_l2 import GroupL2
 from orthoprox.terms.prox.huber import Huber
 from orthoprox.terms.prox.l0 import L0
@@ -44,6 +45,7 @@ __all__ = [
     "SmoothConvex",
     "SpectralNorm",
     # proximable
+    "ColumnRange",
     "GroupL2",
     "Huber",
     "L0",

@@ -1,0 +1,45 @@
+"""Starts for nonnegative components: columns of the data that are far apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from orthoprox._types import Array
+from orthoprox.backends import backend_of
+from orthoprox.maps._columns import squared_column_norms
+from orthoprox.maps._host import beside
+from orthoprox.problem import Problem
+from orthoprox.solvers.assignment import assigned
+from orthoprox.terms import ExplainedVariance
+
+
+def scattered(problem: Problem, seed: int, like: Array) -> Array:
+    """A nonnegative orthonormal X that grows from r columns of the data, drawn one after the other.
+
+    A column b_i is drawn with a probability proportional to what the directions so far leave of it,
+    ``|b_i|^2 - max_j max(0, b_i'u_j)^2``; of a few draws the one that leaves least of all columns is kept. This is the
+    greedy k-means++ of D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007, with
+    the residual of this model. Each draw costs one product with the data.
+    """
+    f, (n, r) = problem.f, (problem.M.n, problem.M.r)
+    assert isinstance(f, ExplainedVariance)
+    rng, xp = np.random.default_rng(seed), array_namespace(like)
+    squares = f.weight * beside(squared_column_norms(f.B), like)
+    rows = xp.arange(n, device=device(like))
+    kept, pulls = 0.0 * squares, []
+    for _ in range(r):
+        left = backend_of(like).to_numpy(xp.clip(squares - kept, 0.0, None)).astype(np.float64)
+        whole = float(np.sum(left))
+        draws = rng.choice(n, size=2 + int(math.log(r)), p=left / whole if whole > 0 else None)
+        chosen = xp.asarray(draws, device=device(like))
+        E = xp.astype(rows[:, None] == chosen, like.dtype)
+        lengths = xp.sqrt(xp.take(squares, chosen, axis=0))
+        P = -f.product(E) / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+        after = xp.maximum(kept[:, None], xp.clip(P, 0.0, None) ** 2)
+        best = int(xp.argmax(xp.sum(after, axis=0)))
+        kept = after[:, best]
+        pulls.append(P[:, best])
+    return assigned(xp.stack(pulls, axis=1), squares)

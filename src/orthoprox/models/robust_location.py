@@ -1,0 +1,93 @@
+"""A centre that outliers do not move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from orthoprox._types import Array
+from orthoprox.backends import backend_of
+from orthoprox.maps import Centred, LinearMap, Matrix, as_map
+from orthoprox.maps._host import like_of
+from orthoprox.models.reweighting import leading
+from orthoprox.models.robust_subspace import SubspaceDistance
+
+ROUNDS = 500
+
+
+def robust_location(D: Any, *, n_components: int = 0) -> Array:
+    r"""The geometric median of the samples, or a centre of the affine subspace with the least sum of distances.
+
+    .. math:: \min_{c,\; V'V = I} \sum_i \sqrt{\|(I - VV')(x_i - c)\|^2 + \delta^2}
+
+    Without V (``n_components=0``) it is the geometric median. Each round weighs the samples by one over their
+    distance; the weighted mean and the leading eigenvectors of the weighted covariance minimise an upper bound that is
+    equal at the point before (see :class:`Reweighting`), so the sum never increases. Rounds end when it no longer
+    falls. Along the subspace the centre may be anywhere; there it is that of the geometric median.
+
+    Parameters
+    ----------
+    D : array, SciPy sparse matrix, LinearOperator or LinearMap
+        The samples as rows, m by n.
+    n_components : int
+        The dimension of the affine subspace; it begins at the geometric median.
+
+    Returns
+    -------
+    array, shape (n, 1)
+
+    References
+    ----------
+    E. Weiszfeld, "Sur le point pour lequel la somme des distances de n points donnes est minimum", Tohoku Math. J. 43,
+    1937.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox.models import robust_location
+    >>> robust_location(np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [90.0, 7.0]])).T.round(3)
+    array([[0., 1.]])
+    """
+    B = as_map(D, "D")
+    if B.columns is None:
+        raise ValueError(f"D must be data with a known number of features; given a map of any size, {B}.")
+    if not 0 <= n_components <= B.columns:
+        raise ValueError(f"n_components must lie between 0 and the {B.columns} features; given {n_components}.")
+    like = like_of(B)
+    xp = array_namespace(like)
+    none = xp.eye(B.columns, 0, dtype=like.dtype, device=device(like))
+    ones = xp.ones((B.rows(B.columns), 1), dtype=like.dtype, device=device(like))
+    median, _ = _descended(B, B.adjoint(ones) / ones.shape[0], none)
+    if n_components == 0:
+        return median
+    f = SubspaceDistance(_about(B, median))
+    start = xp.eye(B.columns, n_components, dtype=like.dtype, device=device(like))
+    start = leading(f.B, 1.0 / f.distances(none, f.B(none)) ** 2, start)  # as if samples were of unit length
+    c, V = _descended(B, median, start)
+    return c + V @ (V.T @ (median - c))
+
+
+def _descended(B: LinearMap, c: Array, V: Array) -> tuple[Array, Array]:
+    """Centre and subspace after the rounds."""
+    xp = array_namespace(c)
+    f = SubspaceDistance(_about(B, c))
+    q = f.distances(V, f.B(V))
+    for _ in range(ROUNDS):
+        w = 1.0 / q
+        w = w / xp.sum(w)
+        c_new = B.adjoint(w)
+        f = SubspaceDistance(_about(B, c_new), f.smoothing)
+        V_new = leading(f.B, w, V)
+        q_new = f.distances(V_new, f.B(V_new))
+        if not float(xp.sum(q_new)) < float(xp.sum(q)) * (1 - 8 * backend_of(c).eps(c)):
+            break
+        c, V, q = c_new, V_new, q_new
+    return c, V
+
+
+def _about(B: LinearMap, c: Array) -> LinearMap:
+    """The samples about c; nobody asks for the norm."""
+    if isinstance(B, Matrix):
+        return Matrix(B.B - c.T, norm=0.0)
+    return Centred(B.B, B.mean + c, norm=0.0) if isinstance(B, Centred) else Centred(B, c, norm=0.0)

@@ -1,0 +1,118 @@
+"""The range between order statistics: its value by enumeration, its prox by the conditions of optimality."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from orthoprox.terms import ColumnRange
+
+
+def by_enumeration(y: np.ndarray, k: int) -> float:
+    """The largest <u, y> over all u with k entries 1/k, k others -1/k."""
+    places = range(len(y))
+    ups = itertools.combinations(places, k)
+    return max(
+        (sum(y[i] for i in up) - sum(y[i] for i in down)) / k
+        for up in ups
+        for down in itertools.combinations([i for i in places if i not in up], k)
+    )
+
+
+def nearest(y: np.ndarray, cap: float, total: float) -> np.ndarray:
+    """The point nearest to y with sum 0, entries within the cap and l1 norm at most the total, by two root findings."""
+    reach = float(np.max(np.abs(y))) + cap + 1.0
+
+    def with_shrinkage(lam: float) -> np.ndarray:
+        def at(nu: float) -> np.ndarray:
+            d = y - nu
+            return np.clip(np.sign(d) * np.maximum(np.abs(d) - lam, 0.0), -cap, cap)
+
+        return at(brentq(lambda nu: float(np.sum(at(nu))), -2 * reach, 2 * reach, xtol=1e-15, rtol=1e-15))
+
+    def excess(lam: float) -> float:
+        return float(np.sum(np.abs(with_shrinkage(lam)))) - total
+
+    if excess(0.0) <= 0:
+        return with_shrinkage(0.0)
+    return with_shrinkage(brentq(excess, 0.0, 2 * reach, xtol=1e-15, rtol=1e-15))
+
+
+@pytest.mark.parametrize(("m", "k"), [(2, 1), (3, 1), (5, 1), (5, 2), (6, 3), (7, 2)])
+def test_value_and_subgradient_against_all_choices(m, k, rng):
+    for y in (rng.standard_normal((m, 2)), rng.integers(-1, 2, (m, 2)).astype(float), np.zeros((m, 2))):
+        h = ColumnRange(k, weight=0.7)
+        wanted = 0.7 * (by_enumeration(y[:, 0], k) + by_enumeration(y[:, 1], k))
+        u = h.subgradient(y)
+        assert math.isclose(h.value(y), wanted, abs_tol=1e-14)
+        assert math.isclose(np.sum(u * y), wanted, abs_tol=1e-14)
+        assert np.allclose(np.sum(u, axis=0), 0.0, atol=1e-15) and np.all(np.abs(u) <= 0.7 / k)
+        assert np.all(np.sum(np.abs(u), axis=0) <= 1.4 + 1e-15)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_prox_is_what_the_projection_leaves(seed):
+    # Moreau: y - mu P(y / mu); the step goes from hardly a touch to all entries meeting at their mean.
+    rng = np.random.default_rng(seed)
+    m, w, mu = int(rng.integers(2, 12)), rng.uniform(0.5, 2.0), 10 ** rng.uniform(-1.5, 1.5)
+    k = int(rng.integers(1, m // 2 + 1))
+    y = rng.standard_normal((m, 3))
+    y[:, 1] = np.round(2 * y[:, 1]) / 2  # ties
+    p = ColumnRange(k, weight=w).prox(y, mu)
+    wanted = np.stack([c - nearest(c, mu * w / k, 2 * mu * w) for c in y.T], axis=1)
+    assert np.allclose(p, wanted, rtol=0, atol=1e-8)
+
+
+def test_the_ends_meet_in_the_middle_and_level_exactly():
+    y = np.array([[9.0, 1.0], [7.0, 0.0], [1.0, 5.0], [-1.0, 5.0], [-2.0, -4.0]])
+    flat = ColumnRange(2).prox(y, 1e3)
+    assert np.all(flat == flat[0]) and np.allclose(flat[0], np.mean(y, axis=0), rtol=1e-13)
+    # a cap of one: 9 and 7 come down by one each, 5 and 5 as well, and -2 and -1 go up by one
+    near = ColumnRange(2).prox(y, 2.0)
+    assert np.allclose(near[:, 0], [8, 6, 1, 0, -1]) and np.allclose(near[:, 1], [1, 1, 4, 4, -3])
+    # one column crosses and the other does not
+    mixed = ColumnRange(1).prox(np.array([[0.1, 100.0], [0.0, 7.0], [0.0, 4.0], [0.0, 3.0], [-0.1, -100.0]]), 1.0)
+    assert np.array_equal(mixed[:, 0], np.zeros(5)) and np.allclose(mixed[:, 1], [99, 7, 4, 3, -99])
+
+
+def test_many_rows_keep_single_precision():
+    y = np.random.default_rng(3).uniform(-1, 1, (5000, 2))
+    h = ColumnRange(50)
+    for mu in (1e-3, 1.0, 50.0):
+        wanted, found = h.prox(y, mu), h.prox(y.astype(np.float32), mu)
+        assert found.dtype == np.float32 and np.max(np.abs(found - wanted)) <= 1e-5
+
+
+def test_where_a_constant_is_added_nothing_changes(rng):
+    y, h = rng.standard_normal((9, 2)), ColumnRange(3, weight=1.5)
+    shift = np.array([[10.0, -3.0]])
+    assert math.isclose(h.value(y + shift), h.value(y), rel_tol=1e-13)
+    assert np.allclose(h.prox(y + shift, 0.7), h.prox(y, 0.7) + shift, atol=1e-13)
+
+
+def test_the_lipschitz_constant_is_reached(rng):
+    h = ColumnRange(3, weight=1.5)
+    u = h.subgradient(rng.standard_normal((9, 2)))
+    assert math.isclose(h.value(u), h.lipschitz_constant((9, 2)) * np.linalg.norm(u), rel_tol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ColumnRange(0), "positive"),
+        (lambda: ColumnRange(True), "positive"),
+        (lambda: ColumnRange(1.5), "whole number"),
+        (lambda: ColumnRange(1, weight=-1.0), "not be negative"),
+        (lambda: ColumnRange(3).value(np.ones((5, 2))), "half the number of rows; given 3 and 5"),
+        (lambda: ColumnRange(3).prox(np.ones((5, 2)), 1.0), "half the number of rows"),
+        (lambda: ColumnRange(3).subgradient(np.ones((5, 2))), "half the number of rows"),
+    ],
+)
+def test_refusals_are_sentences(make, words):
+    with pytest.raises((TypeError, ValueError), match=words) as refusal:
+        make()
+    assert str(refusal.value).endswith(".")

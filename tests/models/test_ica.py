@@ -1,0 +1,151 @@
+"""Range-based ICA: the planted sources are found, the contrast falls, the index means what it says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import ortho_group
+
+from orthoprox import Critical, Iterations, solve
+from orthoprox.models import amari_index, least_range, range_ica
+
+
+def white(m: int, n: int, seed: int) -> np.ndarray:
+    """Uniform sources, made white in the sample by the smallest change."""
+    S = np.random.default_rng(seed).uniform(-1, 1, (m, n))
+    U, _, Vt = np.linalg.svd(S - S.mean(axis=0), full_matrices=False)
+    return math.sqrt(m) * U @ Vt
+
+
+def grid(levels: int, n: int) -> np.ndarray:
+    """Every combination of equally spaced values: sources that are independent and white in the sample as well."""
+    s = np.linspace(-1, 1, levels)
+    return np.stack(np.meshgrid(*[s] * n), axis=-1).reshape(-1, n) / np.std(s)
+
+
+def test_the_objective_is_the_sum_of_the_ranges(rng):
+    Z = white(40, 3, 5)
+    problem, X = range_ica(Z, n_components=2, order=4), ortho_group.rvs(3, random_state=2)[:, :2]
+    Y = np.sort(Z @ X, axis=0)
+    assert math.isclose(problem.objective(X), np.sum(Y[-4:].mean(axis=0) - Y[:4].mean(axis=0)), rel_tol=1e-13)
+    assert problem.notes == () and problem.M.r == 2
+
+
+def test_for_independent_sources_ranges_add_up_and_only_permutations_are_minimal(rng):
+    # the two steps of the proof
+    S = grid(9, 3)
+    problem, ranges = range_ica(S, n_components=3), np.ptp(S, axis=0)
+    for seed in range(5):
+        W = ortho_group.rvs(3, random_state=seed)
+        assert math.isclose(problem.objective(W), np.sum(np.abs(W) * ranges[:, None]), rel_tol=1e-12)
+        assert problem.objective(W) > np.sum(ranges) + 0.1
+    assert math.isclose(problem.objective(np.eye(3)[:, [2, 0, 1]] * [1, -1, 1]), np.sum(ranges), rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_planted_sources_are_found_from_any_start(seed):
+    Q = ortho_group.rvs(3, random_state=seed)
+    problem = range_ica(grid(9, 3) @ Q.T, n_components=3)
+    result = solve(problem, seed=seed, stop=Iterations(60) | Critical(1e-8))
+    P = np.abs(Q.T @ result.X)
+    assert np.allclose(np.sort(P, axis=0), [[0] * 3, [0] * 3, [1] * 3], atol=1e-6)
+    assert amari_index(Q.T @ result.X) < 1e-6
+
+
+@pytest.mark.parametrize(("m", "n", "order"), [(300, 3, 1), (300, 6, 3), (1000, 4, 10)])
+def test_the_minimum_is_not_above_the_true_sources(m, n, order):
+    S = white(m, n, seed=n)
+    truth = ortho_group.rvs(n, random_state=3)
+    problem = range_ica(S @ truth.T, n_components=n, order=order)
+    result = solve(problem, seed=1, stop=Iterations(60) | Critical(1e-2))
+    assert result.objective <= problem.objective(truth)
+    assert amari_index(truth.T @ result.X) < 3 / math.sqrt(m)
+
+
+def test_one_source_is_found_and_of_several_starts_the_one_of_smallest_range():
+    S = grid(7, 3)
+    S[:, 2] = np.sign(S[:, 2])  # two values, and zero: a smaller range at the same variance
+    S[:, 2] /= np.std(S[:, 2])
+    Q = ortho_group.rvs(3, random_state=9)
+    problem = range_ica(S @ Q.T, n_components=1)
+    results = [solve(problem, seed=seed, stop=Iterations(60) | Critical(1e-8)) for seed in range(6)]
+    for result in results:
+        assert np.allclose(np.sort(np.abs(Q.T @ result.X).ravel()), [0, 0, 1], atol=1e-6)
+    best = min(results, key=lambda result: result.objective)
+    assert abs((Q.T @ best.X)[2, 0]) > 0.999
+
+
+def contrast(Y: np.ndarray, T: np.ndarray) -> float:
+    return float(np.sum(np.log(np.ptp(Y @ T, axis=0))) - np.linalg.slogdet(T)[1])
+
+
+def test_refining_finds_what_whitening_hides():
+    S = np.random.default_rng(8).uniform(-1, 1, (2000, 4))
+    W = np.linalg.inv(np.linalg.cholesky(np.cov(S.T)).T)  # white in the sample: off the sources by their correlations
+    T = least_range(S @ W)
+    assert contrast(S @ W, T) < contrast(S @ W, np.eye(4))
+    assert amari_index(W @ T) < 0.3 * amari_index(W)
+    assert least_range(S[:, :1]) == [[1.0]]
+
+
+@pytest.mark.parametrize("seed", [2, 4, 6])
+def test_the_contrast_falls_from_far_away_too_and_no_source_is_lost(seed):
+    rng = np.random.default_rng(seed)
+    Y = rng.uniform(-1, 1, (200, 3)) @ rng.standard_normal((3, 3))
+    T = least_range(Y)
+    assert contrast(Y, T) < contrast(Y, np.eye(3)) and np.linalg.cond(T) < 1e3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_rounds_separate_what_one_alone_does_not(seed):
+    rng = np.random.default_rng(seed)
+    S, P = rng.uniform(-1, 1, (300, 3)), np.eye(3) + 0.3 * rng.standard_normal((3, 3))
+    assert amari_index(P @ least_range(S @ P)) < 9 / 300 < 0.15 * amari_index(P)
+
+
+def test_sources_that_are_separated_already_stay():
+    S = grid(9, 2)
+    assert np.allclose(least_range(S), np.eye(2), atol=1e-6)
+
+
+def test_refining_keeps_single_precision():
+    T = least_range(white(100, 2, 3).astype(np.float32))
+    assert T.dtype == np.float32 and np.all(np.isfinite(T))
+
+
+def test_the_index_of_amari(rng):
+    P = rng.standard_normal((4, 4))
+    assert amari_index(np.eye(3)[:, [1, 2, 0]] * [2.0, -1.0, 0.1]) == 0
+    assert 0 < amari_index(P) < 1
+    assert math.isclose(amari_index(P[:, [3, 1, 0, 2]][[1, 0, 3, 2]] * -7.0), amari_index(P))
+    # by hand: rows (1 + 1/2) and (1/4 + 1), columns (1 + 1/4) and (1/2 + 1), less four, of at most four
+    assert math.isclose(amari_index(np.array([[2.0, 1.0], [-0.5, 2.0]])), (1.5 + 1.25 + 1.25 + 1.5 - 4) / 4)
+
+
+def test_what_is_not_white_is_noted():
+    Z = white(50, 2, 1)
+    assert "not white" in range_ica(1.1 * Z, n_components=2).notes[0]
+    assert range_ica(csr_array(Z), n_components=2).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: range_ica(np.eye(4), n_components=2, order=3), "at most half the number of samples.*given 3 and 4"),
+        (lambda: range_ica(np.eye(4), n_components=2, order=0), "positive"),
+        (lambda: range_ica([[1.0]], n_components=1), "array"),
+        (lambda: least_range(np.eye(3)), "more samples than sources; given 3 and 3"),
+        (lambda: least_range(np.full((4, 2), np.nan)), "finite"),
+        (lambda: least_range(np.ones((5, 2))), "linearly dependent"),
+        (lambda: amari_index(np.ones((2, 3))), "square"),
+        (lambda: amari_index(np.ones((1, 1))), "at least two rows"),
+        (lambda: amari_index(np.diag([1.0, 0.0])), "zero"),
+    ],
+)
+def test_refusals_are_sentences(make, words):
+    with pytest.raises((TypeError, ValueError), match=words) as refusal:
+        make()
+    assert str(refusal.value).endswith(".")

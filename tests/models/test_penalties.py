@@ -1,0 +1,108 @@
+"""The penalties of sparse principal components: what they are, and what each is for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from orthoprox import solve
+from orthoprox.models import sparse_pca
+from orthoprox.models.sparse_pca import PENALTIES
+
+
+@pytest.fixture
+def D(rng):
+    return rng.standard_normal((40, 12))
+
+
+def penalty_of(problem, X):
+    return float(problem.h.value(problem.A(X)))
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_the_slope_at_zero_is_the_weight(D, penalty):
+    problem = sparse_pca(D, n_components=3, weight=0.7, penalty=penalty)
+    X = np.zeros((12, 3))
+    X[4, 1] = 1e-6
+    assert penalty_of(problem, X) == pytest.approx(0.7e-6, rel=1e-5)
+
+
+@pytest.mark.parametrize(("penalty", "setting", "usual"), [("mcp", "gamma", 3.0), ("scad", "a", 3.7)])
+@pytest.mark.parametrize("n", [12, 400])
+def test_they_are_constant_beyond_so_many_mean_entries(rng, penalty, setting, usual, n):
+    D = rng.standard_normal((10, n))
+    for flat, given in ((usual, {}), (2.5, {setting: 2.5})):
+        problem = sparse_pca(D, n_components=1, weight=1.0, penalty=penalty, **given)
+        cost = [penalty_of(problem, np.eye(n, 1) * size * flat / math.sqrt(n)) for size in (0.98, 1.0, 1.02, 9.0)]
+        assert cost[0] < cost[1] == pytest.approx(cost[2], rel=1e-12) and cost[3] == pytest.approx(cost[1], rel=1e-12)
+
+
+def test_the_group_penalty_adds_up_the_lengths_of_rows(D, rng):
+    X = rng.standard_normal((12, 3))
+    problem = sparse_pca(D, n_components=3, weight=0.7, penalty="group")
+    assert penalty_of(problem, X) == pytest.approx(0.7 * np.linalg.norm(X, axis=1).sum())
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_all_have_the_same_smooth_part(D, penalty):
+    problem = sparse_pca(D, n_components=3, weight=0.7, penalty=penalty)
+    X = problem.M.random(3)
+    error = np.sum((D - D @ X @ X.T) ** 2) / 80
+    assert problem.objective(X) == pytest.approx(error + penalty_of(problem, X))
+
+
+def planted(rng, m=400, n=30):
+    """Two components on the features 0..3 and 4..7, in noise."""
+    V = np.zeros((n, 2))
+    V[:4, 0] = V[4:8, 1] = 0.5
+    return rng.standard_normal((m, 2)) * [4.0, 3.0] @ V.T + 0.5 * rng.standard_normal((m, n)), V
+
+
+@pytest.mark.parametrize(("penalty", "flat"), [("mcp", {"gamma": 2.5}), ("scad", {"a": 2.5})])
+def test_large_loadings_are_not_shrunk(rng, penalty, flat):
+    # The planted loadings are 0.5 and the penalty is constant from 2.5 / sqrt(30) = 0.46 on. So the solution is PCA of
+    # the planted features alone.
+    D, V = planted(rng)
+    m = len(D)
+    best = np.zeros((30, 2))
+    for rows, j in ((slice(0, 4), 0), (slice(4, 8), 1)):
+        best[rows, j] = np.linalg.eigh(D[:, rows].T @ D[:, rows] / m)[1][:, -1]
+    result = solve(sparse_pca(D, n_components=2, weight=0.4, penalty=penalty, **flat), X0=np.linalg.qr(V + 0.05)[0])
+    assert result.converged
+    assert np.array_equal(result.y != 0, V != 0)
+    assert np.max(np.abs(np.abs(result.X) - np.abs(best))) < 1e-6
+
+
+def test_a_feature_takes_part_in_all_components_or_in_none(rng):
+    # The same eight features, in a basis that mixes the two components: no single loading is zero.
+    D, _ = planted(rng)
+    result = solve(sparse_pca(D, n_components=2, weight=0.8, penalty="group"))
+    there = np.any(result.y != 0, axis=1)
+    assert result.converged and np.array_equal(np.flatnonzero(there), np.arange(8))
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_the_scale_of_the_data_plays_no_part(D, penalty):
+    # Data times c and weight times c^2 is the same problem times c^2.
+    X = np.linalg.qr(np.random.default_rng(5).standard_normal((12, 2)))[0]
+    one = sparse_pca(D, n_components=2, weight=0.3, penalty=penalty)
+    big = sparse_pca(1e4 * D, n_components=2, weight=0.3e8, penalty=penalty)
+    assert big.objective(X) == pytest.approx(1e8 * one.objective(X), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"penalty": "l0"}, "penalty must be one of 'l1', 'mcp', 'scad', 'group'; given 'l0'"),
+        ({"penalty": "group", "k": 3}, "k belongs to penalty='l1'; given k = 3 with 'group'"),
+        ({"gamma": 2.0}, "gamma belongs to penalty='mcp'"),
+        ({"penalty": "mcp", "a": 3.0}, "a belongs to penalty='scad'"),
+        ({"penalty": "mcp", "gamma": 0.0}, "gamma of MCP must be finite and greater than 0"),
+        ({"penalty": "scad", "a": 1.0}, "a of SCAD must be finite and greater than 1"),
+    ],
+)
+def test_bad_settings_get_a_sentence(D, settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        sparse_pca(D, n_components=2, weight=0.1, **settings)

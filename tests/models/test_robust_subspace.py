@@ -1,0 +1,322 @@
+"""Sums of distances: the term, the reweighting that never increases it, the centre, and what is recovered."""
+
+from __future__ import annotations
+
+import importlib
+
+import array_api_strict
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, named, solve
+from orthoprox.maps import Centred, Identity, Matrix, Sparse
+from orthoprox.models import Reweighting, dual_pcp, robust_location, robust_subspace
+from orthoprox.models.reweighting import ReweightingState, leading
+from orthoprox.models.robust_subspace import SubspaceDistance
+from orthoprox.terms import L1, GroupL2
+
+location = importlib.import_module("orthoprox.models.robust_location")
+
+
+def contaminated(seed, *, n, d, inliers, outliers, noise=0.0):
+    """Inliers on a random subspace, outliers spread over the sphere; and a basis of the subspace."""
+    rng = np.random.default_rng(1000 + seed)
+    U = np.linalg.qr(rng.standard_normal((n, d)))[0]
+    good = rng.standard_normal((inliers, d)) @ U.T + noise * rng.standard_normal((inliers, n))
+    bad = rng.standard_normal((outliers, n))
+    return np.vstack([good, bad]), U
+
+
+def sine(U, V):
+    """The sine of the largest angle between two subspaces of the same dimension."""
+    return np.linalg.norm(V - U @ (U.T @ V), 2)
+
+
+def pca(Y, d):
+    return np.linalg.svd(Y, full_matrices=False)[2][:d].T
+
+
+# ------------------------------------------------------------------ the term
+
+
+@pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y)), lambda Y: Centred(Y, np.zeros(7))])
+def test_the_term_adds_up_smoothed_distances(rng, kind):
+    Y, M = rng.standard_normal((20, 7)), Stiefel(7, 3)
+    X = M.random(3)
+    f = SubspaceDistance(kind(Y), 0.3, weight=0.5)
+    distances = np.linalg.norm(Y - Y @ X @ X.T, axis=1)
+    assert f.value(X) == pytest.approx(0.5 * np.sum(np.sqrt(distances**2 + 0.09)))
+
+
+@pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y))])
+def test_its_gradient_is_the_slope_along_the_manifold(rng, kind):
+    Y, M = rng.standard_normal((20, 7)), Stiefel(7, 3)
+    f, X = SubspaceDistance(kind(Y), 0.3, weight=0.5), M.random(3)
+    V = M.tangent(X, rng.standard_normal((7, 3)))
+    step = 1e-5
+    slope = (f.value(M.retract(X, step * V)) - f.value(M.retract(X, -step * V))) / (2 * step)
+    assert np.sum(M.tangent(X, f.gradient(X)) * V) == pytest.approx(slope, rel=1e-7)
+
+
+def test_it_lies_below_its_tangents_on_the_manifold(rng):
+    # upper_curvature = 0: concave on the ball that the manifold spans.
+    Y, M = rng.standard_normal((20, 7)), Stiefel(7, 3)
+    f = SubspaceDistance(Matrix(Y), 0.1)
+    assert f.upper_curvature == 0.0 and f.lipschitz is None
+    for seed in range(20):
+        X, Z = M.random(seed), M.random(100 + seed)
+        assert f.value(Z) <= f.value(X) + np.sum(f.gradient(X) * (Z - X)) + 1e-12
+
+
+def test_the_smoothing_is_what_rounding_allows(rng):
+    Y = 3.0 * rng.standard_normal((20, 7))
+    size, eps = np.sqrt(np.mean(np.sum(Y * Y, axis=1))), np.finfo(float).eps
+    assert SubspaceDistance(Matrix(Y)).smoothing == pytest.approx(size * eps**0.5)
+    assert SubspaceDistance(Sparse(csr_array(Y))).smoothing == pytest.approx(size * eps**0.4)
+    assert SubspaceDistance(Matrix(0 * Y)).smoothing > 0
+
+
+def test_rounding_makes_no_distance_imaginary():
+    # Samples in the subspace: the difference of squares is rounding, of either sign.
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = Stiefel(7, 3).random(100 + seed)
+        Y = rng.standard_normal((30, 3)) @ X.T
+        f = SubspaceDistance(Sparse(csr_array(Y)), 1e-200)
+        assert np.all(f.distances(X, Y @ X) < 1e-6) and np.isfinite(f.value(X))
+
+
+def test_in_the_complement_it_is_dual_pcp(rng):
+    Y, _ = contaminated(0, n=8, d=3, inliers=20, outliers=20)
+    Q = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    V, X = Q[:, :3], Q[:, 3:]
+    for normalise in (True, False):
+        primal = robust_subspace(Y, n_components=3, normalise=normalise, smoothing=1e-12)
+        dual = dual_pcp(Y, codimension=5, normalise=normalise)
+        assert primal.objective(V) == pytest.approx(dual.objective(X), rel=1e-10)
+
+
+# ------------------------------------------------------------------ one step of the reweighting
+
+
+@pytest.mark.parametrize("form", ["subspace", "complement"])
+def test_a_step_minimises_the_bound(rng, form):
+    Y = rng.standard_normal((40, 9))
+    problem = (
+        robust_subspace(Y, n_components=4, normalise=False, smoothing=0.2)
+        if form == "subspace"
+        else dual_pcp(Y, codimension=5, normalise=False)
+    )
+    method = Reweighting(smoothing=0.2)
+    state = method.init(problem, problem.M.random(3))
+    new = method.step(problem, ReweightingState(t=4, now=state.now, delta=0.2))
+
+    def squares(X):
+        inside = np.sum((Y @ X) ** 2, axis=1)
+        return np.sum(Y * Y, axis=1) - inside if form == "subspace" else inside
+
+    q = np.sqrt(squares(state.now.X) + 0.04)
+
+    def bound(X):
+        return np.sum(q + (squares(X) + 0.04 - q**2) / (2 * q))
+
+    rivals = [problem.M.project(new.now.X + s * rng.standard_normal(new.now.X.shape)) for s in (1e-3, 1e-2, 1e-1, 1)]
+    assert (new.t, new.delta) == (5, 0.2)
+    assert problem.M.infeasibility(new.now.X) < 1e-13
+    assert all(bound(new.now.X) <= bound(X) + 1e-12 for X in (*rivals, state.now.X))
+    assert all(np.sum(np.sqrt(squares(X) + 0.04)) <= bound(X) + 1e-12 for X in rivals)
+
+
+@pytest.mark.parametrize("n", [12, 600])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_sum_never_increases(n, sparse):
+    # Beyond 512 features the eigenvectors are approximate. Rounding of differences of squares shows with sparse data.
+    rng = np.random.default_rng(2)
+    Y = np.where(rng.random((60, n)) < 0.5, rng.standard_normal((60, n)), 0.0)
+    problem = robust_subspace(csr_array(Y) if sparse else Y, n_components=3, smoothing=1e-4)
+    result = solve(problem, Reweighting(), stop=Iterations(25))
+    F = result.history.objective
+    assert np.all(np.diff(F) <= 1e-12) and F[-1] < 0.99 * F[0]
+
+
+def test_beyond_512_features_a_step_is_the_best_of_three_blocks(rng):
+    B, w, X = rng.standard_normal((40, 600)), rng.uniform(0.1, 9.0, (40, 1)), Stiefel(600, 3).random(3)
+    C = B.T @ (w * B)
+    Q = np.linalg.qr(np.hstack([X, C @ X, C @ C @ X]))[0]
+    best = np.linalg.eigvalsh(Q.T @ C @ Q)[-3:].sum()
+    V = leading(Matrix(B), w, X)
+    assert np.trace(V.T @ C @ V) == pytest.approx(best, rel=1e-9)
+
+
+def test_beyond_512_features_the_same_point_is_reached():
+    # Few samples in many dimensions: all that matters happens in their span, where eigenvectors are exact.
+    rng = np.random.default_rng(4)
+    Y = rng.standard_normal((30, 600)) * np.linspace(1, 0.1, 600)
+    basis = np.linalg.svd(Y, full_matrices=False)[2]
+    X0 = basis[:2].T
+    small = solve(robust_subspace(Y @ basis.T, n_components=2), Reweighting(), basis @ X0, stop=Iterations(200))
+    large = solve(robust_subspace(Y, n_components=2), Reweighting(), X0, stop=Iterations(200))
+    assert large.objective == pytest.approx(small.objective, rel=1e-9)
+
+
+def test_the_complement_and_the_subspace_walk_together(rng):
+    Y = rng.standard_normal((50, 6))
+    V = Stiefel(6, 2).random(3)
+    X = np.linalg.qr(np.hstack([V, rng.standard_normal((6, 4))]))[0][:, 2:]
+    primal = solve(robust_subspace(Y, n_components=2, smoothing=0.01), Reweighting(), V, stop=Iterations(7))
+    dual = solve(dual_pcp(Y, codimension=4), Reweighting(smoothing=0.01), X, stop=Iterations(7))
+    assert np.allclose(primal.X @ primal.X.T + dual.X @ dual.X.T, np.eye(6), atol=1e-10)
+
+
+@pytest.mark.parametrize("form", ["subspace", "complement"])
+def test_it_ends_at_a_critical_point_and_says_so(form):
+    Y, _ = contaminated(3, n=10, d=3, inliers=40, outliers=30, noise=0.02 if form == "subspace" else 0.0)
+    if form == "subspace":
+        result = solve(robust_subspace(Y, n_components=3), Reweighting())
+    else:  # exact inliers: their rows of y are zero, and z is found within the ball
+        result = solve(dual_pcp(Y, codimension=7), Reweighting(), np.linalg.svd(Y)[2][3:].T)
+        assert np.all(result.y[:40] == 0) and np.all(np.any(result.y[40:] != 0, axis=1))
+        assert np.all(np.linalg.norm(result.z, axis=1) <= (1 + 1e-9) / 70)
+    assert result.converged and result.criticality <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem.of(L1() @ Matrix(np.eye(4)), over=Stiefel(4, 2)),
+        Problem.of(GroupL2("columns") @ Matrix(np.eye(4)), over=Stiefel(4, 2)),
+    ],
+)
+def test_other_problems_are_refused(problem):
+    with pytest.raises(UnsupportedProblem, match="needs a sum of distances"):
+        solve(problem, Reweighting())
+
+
+def test_other_methods_solve_it_too():
+    Y, _ = contaminated(5, n=8, d=2, inliers=40, outliers=20, noise=0.01)
+    ours = solve(robust_subspace(Y, n_components=2), Reweighting())
+    other = solve(robust_subspace(Y, n_components=2), named("oadmm"), stop=Iterations(60))
+    assert other.objective == pytest.approx(ours.objective, rel=1e-7)
+
+
+# ------------------------------------------------------------------ what is recovered
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "inliers", "outliers"), [(30, 5, 90, 210), (30, 25, 150, 150), (30, 29, 150, 150), (4, 1, 20, 60)]
+)
+def test_without_noise_the_subspace_is_found_exactly(n, d, inliers, outliers):
+    # Well-spread outliers, up to three in four. PCA is off by more than a tenth.
+    Y, U = contaminated(1, n=n, d=d, inliers=inliers, outliers=outliers)
+    unit = Y / np.linalg.norm(Y, axis=1, keepdims=True)
+    primal = solve(robust_subspace(Y, n_components=d), Reweighting(), pca(unit, d), stop=Iterations(200))
+    dual = solve(dual_pcp(Y, codimension=n - d), Reweighting(), np.linalg.svd(unit)[2][d:].T)
+    assert sine(U, pca(Y, d)) > 0.1
+    assert sine(U, primal.X) < 1e-6 and np.linalg.norm(dual.X.T @ U, 2) < 1e-6
+
+
+def test_the_published_size():
+    # 1500 inliers in 90 of 100 dimensions among 3500 outliers (Zhu et al., Li et al.): the known solution.
+    Y, U = contaminated(0, n=100, d=90, inliers=1500, outliers=3500)
+    unit = Y / np.linalg.norm(Y, axis=1, keepdims=True)
+    result = solve(dual_pcp(Y, codimension=10), Reweighting(), np.linalg.svd(unit, full_matrices=False)[2][90:].T)
+    assert np.linalg.norm(result.X.T @ U, 2) < 1e-6
+
+
+def test_far_outliers_count_as_much_as_near_ones():
+    Y, U = contaminated(2, n=12, d=3, inliers=60, outliers=40)
+    Y[60:] *= 1e4
+    assert sine(U, solve(robust_subspace(Y, n_components=3), Reweighting()).X) < 1e-6
+    assert sine(U, solve(robust_subspace(Y, n_components=3, normalise=False), Reweighting()).X) > 0.1
+
+
+# ------------------------------------------------------------------ the centre
+
+
+def joint(Y, c, V):
+    rest = (Y - c.T) - (Y - c.T) @ V @ V.T
+    return np.sum(np.linalg.norm(rest, axis=1))
+
+
+def test_the_geometric_median_is_where_unit_vectors_cancel(rng):
+    D = rng.standard_normal((50, 4)) + 7.0
+    c = robust_location(D)
+    pulls = (D - c.T) / np.linalg.norm(D - c.T, axis=1, keepdims=True)
+    assert c.shape == (4, 1) and np.linalg.norm(pulls.sum(axis=0)) < 1e-5
+    assert np.allclose(robust_location(csr_array(D)), c, atol=1e-6)
+
+
+def test_in_one_dimension_it_is_the_median():
+    assert robust_location(np.array([[1.0], [2.0], [30.0], [4.0], [-50.0]]))[0, 0] == pytest.approx(2.0, abs=1e-4)
+
+
+def test_the_centre_of_an_affine_subspace_lies_in_it():
+    Y, U = contaminated(6, n=10, d=2, inliers=60, outliers=30)
+    p = np.random.default_rng(3).standard_normal((10, 1))
+    c = robust_location(Y + p.T, n_components=2)
+    away = c - p
+    assert np.linalg.norm(away - U @ (U.T @ away)) < 1e-6
+    median = robust_location(Y + p.T) - p
+    assert np.linalg.norm(median - U @ (U.T @ median)) > 1e-2
+    assert np.allclose(U.T @ away, U.T @ median, atol=1e-6)  # along the subspace it is the median
+
+
+def test_a_round_is_weighted_pca(rng, monkeypatch):
+    Y, V = rng.standard_normal((40, 5)) + 2.0, np.eye(5, 2)
+    w = 1 / np.linalg.norm((Y - 1.0) @ (np.eye(5) - V @ V.T), axis=1)
+    monkeypatch.setattr(location, "ROUNDS", 1)
+    c_new, V_new = location._descended(Matrix(Y), np.ones((5, 1)), V)
+    c = w @ Y / w.sum()
+    E = np.linalg.eigh((Y - c).T * w @ (Y - c))[1][:, -2:]
+    assert np.allclose(c_new[:, 0], c) and np.allclose(V_new @ V_new.T, E @ E.T)
+
+
+@pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y))])
+def test_no_round_increases_the_sum_and_the_last_is_a_local_minimum(rng, kind, monkeypatch):
+    Y = rng.standard_normal((40, 5)) + 2.0
+    B, c, V, sums = kind(Y), Y.mean(axis=0)[:, np.newaxis], np.eye(5, 2), []
+    for rounds in (*range(12), 500):
+        monkeypatch.setattr(location, "ROUNDS", rounds)
+        c_new, V_new = location._descended(B, c, V)
+        sums.append(joint(Y, c_new, V_new))
+    assert np.all(np.diff(sums) <= 1e-5) and sums[-1] < 0.9 * sums[0]  # of the smoothed sum; the smoothing is 1e-6
+    for seed in range(20):
+        kick = np.random.default_rng(seed).standard_normal((5, 3))
+        c_near, V_near = c_new + 1e-2 * kick[:, :1], np.linalg.qr(V_new + 1e-2 * kick[:, 1:])[0]
+        assert joint(Y, c_near, V_near) >= sums[-1] - 1e-5
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: robust_subspace(Identity(), n_components=1), "Y must be data with a known number of features"),
+        (lambda: robust_subspace(np.eye(3), n_components=4), "cannot have 4 orthonormal columns"),
+        (lambda: robust_subspace(np.eye(3), n_components=1, smoothing=0.0), "smoothing must be finite and greater"),
+        (lambda: Reweighting(smoothing=-1.0), "smoothing must be positive"),
+        (lambda: robust_location(Identity()), "D must be data with a known number of features"),
+        (lambda: robust_location(np.eye(3), n_components=4), "between 0 and the 3 features; given 4"),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_any_array_library_will_do():
+    Y, _ = contaminated(7, n=6, d=2, inliers=40, outliers=20)
+    A = array_api_strict.asarray(Y)
+    for strict, plain in (
+        (robust_subspace(A, n_components=2), robust_subspace(Y, n_components=2)),
+        (dual_pcp(A, codimension=4), dual_pcp(Y, codimension=4)),
+    ):
+        ours, theirs = (solve(problem, Reweighting(), stop=Iterations(10)) for problem in (strict, plain))
+        assert type(ours.X) is type(A) and ours.objective == pytest.approx(theirs.objective, rel=1e-12)
+    c = robust_location(A, n_components=2)
+    assert type(c) is type(A) and np.allclose(np.asarray(c), robust_location(Y, n_components=2))
+
+
+def test_samples_that_are_all_zero_give_no_nan():
+    result = solve(robust_subspace(np.zeros((5, 4)), n_components=2), Reweighting())
+    assert result.converged and np.all(np.isfinite(result.X))
+    assert np.all(robust_location(np.zeros((5, 4)), n_components=2) == 0)

@@ -1,0 +1,152 @@
+"""Nonnegative PCA and orthogonal NMF as problems: what they claim to be, and planted answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse.linalg import aslinearoperator
+
+from orthoprox import Critical, Iterations, named, solve
+from orthoprox.maps import Centred, Difference, Matrix
+from orthoprox.models import nonnegative_pca, orthogonal_nmf
+from orthoprox.models._scattered import scattered
+from orthoprox.solvers import Assignment
+from orthoprox.terms import NegativePart, Nonnegative
+
+DATA = np.random.default_rng(21).random((14, 6)) ** 2
+
+
+def groups(X: Any) -> set[tuple[int, ...]]:
+    """The rows of each column, as a partition without names."""
+    return {tuple(np.flatnonzero(np.asarray(column) > 0).tolist()) for column in X.T}
+
+
+def test_the_objective_is_the_reconstruction_error() -> None:
+    for seed, convert in enumerate((np.asarray, csr_array, lambda D: Matrix(D), aslinearoperator)):
+        problem = nonnegative_pca(convert(DATA), n_components=3)
+        X = np.eye(6)[:, [4, 1, 2]] if seed % 2 else solve(problem, Assignment(), seed=seed, stop=Iterations(2)).X
+        error = np.sum((DATA - DATA @ X @ X.T) ** 2) / (2 * 14)
+        assert float(problem.objective(X)) == pytest.approx(error, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array, csr_matrix])
+def test_the_objective_of_the_factorisation(kind: Any) -> None:
+    problem = orthogonal_nmf(kind(DATA), n_components=4)
+    W = solve(problem, Assignment(), seed=3, stop=Iterations(2)).X
+    assert W.shape == (14, 4)
+    assert float(problem.objective(W)) == pytest.approx(np.sum((DATA - W @ W.T @ DATA) ** 2) / 12, rel=1e-12)
+
+
+def test_the_constraint_or_a_penalty() -> None:
+    assert isinstance(nonnegative_pca(DATA, n_components=2).h, Nonnegative)
+    assert isinstance(orthogonal_nmf(DATA, n_components=2).h, Nonnegative)
+    for model in (nonnegative_pca, orthogonal_nmf):
+        for w in (0.7, 0.0):
+            assert model(DATA, n_components=2, weight=w).h == NegativePart(w)
+
+
+def test_for_one_component_of_nonnegative_data_the_penalty_gives_the_constrained_answer() -> None:
+    leading = np.abs(np.linalg.svd(DATA)[2][:1].T)
+    for model in (nonnegative_pca(DATA, n_components=1), nonnegative_pca(DATA, n_components=1, weight=1.0)):
+        solver = "oadmm" if isinstance(model.h, NegativePart) else Assignment()
+        found = solve(model, solver, seed=1, stop=Iterations(500) | Critical(1e-9)).X
+        assert np.allclose(found, leading, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_planted_groups_of_features_are_found(seed: int) -> None:
+    rng = np.random.default_rng(300 + seed)
+    X = np.zeros((12, 3))
+    for j, rows in enumerate(([0, 3, 4, 9], [1, 2, 10], [5, 6, 7, 8, 11])):
+        X[rows, j] = 0.3 + rng.random(len(rows))
+    X /= np.linalg.norm(X, axis=0)
+    D = Centred(rng.standard_normal((200, 3)) * [3, 2, 2] @ X.T + 0.01 * rng.standard_normal((200, 12)) + 5.0)
+    problem = nonnegative_pca(D, n_components=3)
+    found = min(
+        (solve(problem, Assignment(), scattered(problem, s, X)) for s in range(5)), key=lambda result: result.objective
+    )
+    assert groups(found.X) == groups(X)
+    assert found.objective <= float(problem.objective(X))
+    angles = np.max(found.X.T @ X, axis=0)
+    assert np.all(angles > 0.999)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scattered_columns_come_from_different_groups(seed: int) -> None:
+    # Exact multiples of orthogonal directions leave nothing once drawn, so any draw takes one of each.
+    factors = np.random.default_rng(seed).random(9) + 0.1
+    D = np.zeros((4, 9))
+    D[np.arange(9) % 4, np.arange(9)] = factors
+    problem = nonnegative_pca(D, n_components=4)
+    X = scattered(problem, seed, D)
+    assert groups(X) == {(0, 4, 8), (1, 5), (2, 6), (3, 7)}
+    assert float(problem.objective(X)) == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_opposite_columns_are_different_groups(seed: int) -> None:
+    D = np.zeros((2, 12))
+    D[0, :3], D[0, 3:6], D[1, 6:9], D[1, 9:] = [1, 2, 3], [-1, -2, -3], [2, 1, 1], [-1, -1, -2]
+    X = scattered(nonnegative_pca(D, n_components=4), seed, D)
+    assert groups(X) == {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
+
+
+def test_of_two_draws_the_one_that_leaves_less_is_kept() -> None:
+    # Ten columns of one direction and eight of another: the first is kept unless both draws are of the second, which
+    # has the probability 0.2; of a single draw it would be 0.44.
+    D = np.zeros((2, 18))
+    D[0, :10], D[1, 10:] = 1.0, 1.0
+    problem = nonnegative_pca(D, n_components=1)
+    firsts = sum(scattered(problem, seed, D)[0, 0] > 0 for seed in range(100))
+    assert firsts >= 70  # four standard deviations above 56 would be 76, below 80 would be 64
+
+
+def test_scattered_columns_differ_by_seed_and_not_by_call() -> None:
+    problem = nonnegative_pca(DATA, n_components=3)
+    starts = [scattered(problem, seed, DATA) for seed in (0, 1, 2, 3, 0)]
+    assert np.array_equal(starts[0], starts[4])
+    assert any(not np.array_equal(starts[0], other) for other in starts[1:4])
+
+
+def test_scattered_columns_of_nothing() -> None:
+    X = scattered(nonnegative_pca(np.zeros((3, 5)), n_components=4), 0, DATA)
+    assert np.allclose(X.T @ X, np.eye(4))
+
+
+@pytest.mark.parametrize("r", [3, 5])
+def test_obcd_goes_on_where_the_alternation_ends(r: int) -> None:
+    problem = nonnegative_pca(DATA - DATA.mean(axis=0), n_components=r)
+    X0 = scattered(problem, 4, DATA)
+    ours = solve(problem, Assignment(), X0, stop=Iterations(300))
+    pairs = solve(problem, named("obcd", sweep="jacobi"), ours.X, stop=Iterations(50))
+    assert ours.objective <= float(problem.objective(X0))
+    assert pairs.objective <= ours.objective + 1e-12
+    assert np.min(pairs.X) >= 0
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "sentence"),
+    [
+        (-DATA, ValueError, "must not be negative; given 84 negative entries"),
+        (csr_array(-DATA), ValueError, "must not be negative; given 84 negative entries"),
+        (Matrix(DATA), TypeError, "array or a SciPy sparse matrix"),
+        (aslinearoperator(DATA), TypeError, "nonnegative_pca on their transpose"),
+        ([[1.0]], TypeError, "X must be an array"),
+        (DATA * np.nan, ValueError, "X must be finite"),
+    ],
+)
+def test_what_cannot_be_factorised(data: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        orthogonal_nmf(data, n_components=2)
+
+
+def test_what_has_no_components() -> None:
+    with pytest.raises(ValueError, match="known number of features"):
+        nonnegative_pca(Difference(), n_components=2)
+    with pytest.raises(ValueError, match="must not be negative"):
+        nonnegative_pca(DATA, n_components=2, weight=-1.0)
+    with pytest.raises(ValueError, match="1 <= r <= n"):
+        orthogonal_nmf(DATA, n_components=15)
