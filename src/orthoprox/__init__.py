@@ -9,6 +9,8 @@
 (12, 3)
 """
 
+import typing
+
 from orthoprox.driver import (
     Checkpoint,
     Critical,
@@ -33,7 +35,27 @@ from orthoprox.problem import Problem
 from orthoprox.solvers import SOLVERS, Solver, UnsupportedProblem, named
 from orthoprox.terms import check_gradient
 
+if typing.TYPE_CHECKING:
+    from orthoprox.estimators import DualPCP as DualPCP
+    from orthoprox.estimators import NonnegativePCA as NonnegativePCA
+    from orthoprox.estimators import OrthogonalDictionaryLearning as OrthogonalDictionaryLearning
+    from orthoprox.estimators import OrthogonalNMF as OrthogonalNMF
+    from orthoprox.estimators import RangeICA as RangeICA
+    from orthoprox.estimators import RobustSubspace as RobustSubspace
+    from orthoprox.estimators import SparsePCA as SparsePCA
+
 __version__ = "0.1.0"
+
+_ESTIMATORS = (
+    "SparsePCA",
+    "NonnegativePCA",
+    "OrthogonalNMF",
+    "RangeICA",
+    "OrthogonalDictionaryLearning",
+    "RobustSubspace",
+    "DualPCP",
+)
+"""At hand as ``orthoprox.SparsePCA`` and so on, and imported only then: they need scikit-learn."""
 
 __all__ = [
     "SOLVERS",
@@ -61,3 +83,15 @@ __all__ = [
     "named",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name in _ESTIMATORS:
+        from orthoprox import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'orthoprox' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ESTIMATORS])

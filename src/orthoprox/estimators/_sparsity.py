@@ -1,0 +1,62 @@
+"""How many loadings may differ from zero: what users say, as numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+_SHARE = 0.2
+_LEAST = 2
+
+
+def total(n_nonzero: Any, n: int, r: int) -> int:
+    """The number of nonzero entries in all r components of n features.
+
+    Without a wish it is a fifth of all entries, and at least two for each component.
+    """
+    if n_nonzero is None:
+        return max(math.ceil(_SHARE * n * r), min(_LEAST, n) * r)
+    k = _count(n_nonzero, n * r, "n_nonzero", f"all n_features * n_components = {n * r} entries")
+    if k < r:
+        if isinstance(n_nonzero, float):
+            return r
+        raise ValueError(
+            f"n_nonzero = {n_nonzero} is too few: each of the {r} components needs a nonzero entry. "
+            "n_nonzero counts the entries of all components together; n_nonzero_per_component those of each."
+        )
+    return k
+
+
+def caps(n_nonzero_per_component: Any, n: int, r: int) -> list[int]:
+    """The largest number of nonzero entries in each of r components of n features."""
+    name, whole = "n_nonzero_per_component", f"all {n} features"
+    given = n_nonzero_per_component
+    if (not isinstance(given, str) and isinstance(given, Sequence)) or getattr(given, "ndim", 0) == 1:
+        if len(given) != r:
+            raise ValueError(f"{name} must be one number, or one for each of the {r} components; given {len(given)}.")
+        found = [_count(c, n, name, whole) for c in given]
+    else:
+        found = [_count(given, n, name, whole)] * r
+    return [max(1, c) for c in found]
+
+
+def _count(wish: Any, most: int, name: str, whole: str) -> int:
+    """A whole number as it is, a fraction as that part of the whole, rounded down."""
+    try:
+        k = operator.index(wish)
+    except TypeError:
+        try:
+            share = float(wish)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must be a whole number or a fraction; given {wish!r}.") from None
+        if not 0 < share <= 1:
+            raise ValueError(
+                f"{name} as a fraction of {whole} must be above 0 and at most 1; given {wish!r}. "
+                "Give a whole number to count entries."
+            ) from None
+        return math.floor(share * most * (1 + 1e-12))
+    if k < 1 or isinstance(wish, bool):
+        raise ValueError(f"{name} must be at least 1; given {wish!r}.")
+    return min(k, most)

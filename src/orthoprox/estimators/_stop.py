@@ -1,0 +1,73 @@
+"""When a fit is good enough, whatever the units of the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from orthoprox._fields import require
+from orthoprox.driver import Rule, Snapshot, Status
+from orthoprox.problem import Certificate, Criticality, Problem
+from orthoprox.terms._base import frobenius
+
+
+def is_small(problem: Problem, at: Certificate, parts: Criticality, tolerance: float) -> bool:
+    """Whether the parts of Crit are small beside what they compare: A(X) and y, z, and the gradients.
+
+    Unlike the relative criticality of ``Critical``, which adds one to these sizes, this does not change when data and
+    penalty are scaled.
+    """
+    X, y, z = at.point.X, at.y, at.z
+    # L_f |X| stands for the gradient of f, which may vanish at a solution; the rest for problems without f.
+    whole = problem.f.gradient_at(X, at.point.HX) - problem.g.subgradient(X) + problem.A.adjoint(z)
+    pull = (problem.f.lipschitz or 0.0) * math.sqrt(problem.M.r) + float(frobenius(whole))
+    return (
+        parts.primal <= tolerance * float(frobenius(at.point.AX) + frobenius(y))
+        and parts.dual <= tolerance * float(frobenius(z))
+        and parts.stationarity <= tolerance * pull
+    )
+
+
+@dataclass(frozen=True)
+class Settled(Rule):
+    """Stop when Crit is small beside what it compares.
+
+    Parameters
+    ----------
+    tolerance : float
+        How small; zero means never.
+    """
+
+    tolerance: float
+
+    def __post_init__(self) -> None:
+        require(self.tolerance >= 0, f"tol must not be negative; given {self.tolerance}.")
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        if self.tolerance == 0:
+            return None
+        small = is_small(now.problem, now.certificate, now.criticality_parts, self.tolerance)
+        return Status.CONVERGED if small else None
+
+
+@dataclass(frozen=True)
+class Still(Rule):
+    """Stop when the objective has not changed over the last records, up to rounding.
+
+    Parameters
+    ----------
+    window : int
+        How many records.
+    tolerance : float
+        Relative to the objective.
+    """
+
+    window: int = 15
+    tolerance: float = 1e-12
+
+    def __call__(self, now: Snapshot) -> Status | None:
+        before = now.recent("objective", self.window)
+        if len(before) < self.window:
+            return None
+        spread = max(*before, now.objective) - min(*before, now.objective)
+        return Status.STALLED if spread <= self.tolerance * abs(now.objective) else None

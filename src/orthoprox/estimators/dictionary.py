@@ -1,0 +1,250 @@
+"""Orthogonal dictionaries: atoms in which the samples are sparse."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from orthoprox._checks import checked_weight
+from orthoprox._fields import replace
+from orthoprox._types import Array
+from orthoprox.driver import Iterations, Result, Rule, Status, solve
+from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._input import Data, validated
+from orthoprox.estimators._stop import Settled, Still
+from orthoprox.estimators._whitening import spectrum
+from orthoprox.maps import LinearMap, Matrix
+from orthoprox.models import orthogonal_dictionary
+from orthoprox.problem import Problem
+from orthoprox.solvers import Solver
+
+CODES = ("all", "soft", "hard", "largest")
+
+
+class OrthogonalDictionaryLearning(OrthogonalTransformer):
+    r"""Orthonormal atoms in which every sample needs few: ``X ~ codes @ components_`` with sparse codes.
+
+    Because the atoms are orthonormal, sparse codes are worked out and not searched for: the best code with a penalty
+    ``w |c|_1`` is the soft-thresholded product with the atoms, that with ``w^2/2`` for each nonzero the
+    hard-thresholded one, and the best with k nonzeros keeps the k largest. Matching pursuits and lasso solvers have
+    nothing to add.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The number of atoms; without it as many as there are features.
+    objective : {"codes", "l1", "l4"}
+        What is minimised (``orthoprox.models.orthogonal_dictionary``): the error of the samples from soft-thresholded
+        codes plus the absolute values of these; the absolute values of all codes, which finds the atoms exactly if
+        the samples are exactly sparse, and begins where the first one ends; or minus their fourth powers.
+    weight : float, optional
+        The threshold of the objective "codes" and of soft and hard codes, in the units of the codes; without it half
+        the root of the mean square of all codes.
+    codes : {"all", "soft", "hard", "largest"}
+        What ``transform`` gives: all products with the atoms, these thresholded by ``weight``, or the ``n_nonzero``
+        largest.
+    n_nonzero : int, optional
+        For ``codes="largest"``: how many are kept for each sample.
+    precondition : bool
+        Whether to look for atoms that need not be orthogonal: for samples multiplied by the inverse root of their
+        second moments, which makes the atoms of a complete dictionary nearly orthonormal. Then codes are products with
+        the inverse, and thresholding them is no longer the best there is.
+    solver : str or Solver
+        The name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+    max_iter : int
+        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+    tol : float
+        Stop when Crit, divided by the sizes of what it compares, is as small as this, or when the objective has not
+        changed by more over three steps, relatively.
+    n_init : int
+        How many random starts; the result with the lowest objective is kept.
+    warm_start : bool
+        Whether to begin at the atoms of the last fit, if there was one of the same shape.
+    verbose : int
+        Draw a progress bar if positive.
+    random_state : int, RandomState or None
+        For the random starts.
+
+    Attributes
+    ----------
+    components_ : array, shape (n_components, n_features)
+        The atoms: orthonormal rows, or rows of any kind with ``precondition``. Those used most come first, and the
+        largest entry of each is positive.
+    weight_ : float
+        The weight that was given or chosen.
+    analysis_ : array, shape (n_features, n_components)
+        Codes are ``X @ analysis_``: the transpose of ``components_`` unless ``precondition``.
+    mean_ : array, shape (n_features,)
+        Zeros: samples are taken as they are.
+    n_iter_, objective_, result_
+        Steps, objective and all else of the run that was kept.
+    n_features_in_, feature_names_in_
+        The number of features, and their names where the data had them.
+
+    References
+    ----------
+    - J. Sun, Q. Qu, J. Wright, "Complete dictionary recovery over the sphere", IEEE Trans. Inf. Theory 63, 2017.
+    - Y. Zhai, Z. Yang, Z. Liao, J. Wright, Y. Ma, "Complete dictionary learning via l4-norm maximization over the
+      orthogonal group", JMLR 21, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import OrthogonalDictionaryLearning
+    >>> rng = np.random.default_rng(0)
+    >>> atoms = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    >>> X = rng.standard_normal((400, 8)) * (rng.random((400, 8)) < 0.2) @ atoms
+    >>> learned = OrthogonalDictionaryLearning(objective="l1", random_state=0).fit(X)
+    >>> np.abs(learned.components_ @ atoms.T).max(axis=1).round(6)
+    array([1., 1., 1., 1., 1., 1., 1., 1.])
+    """
+
+    _centre = False
+    _complete = True
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        objective: str = "codes",
+        weight: float | None = None,
+        codes: str = "all",
+        n_nonzero: int | None = None,
+        precondition: bool = False,
+        solver: str | Solver[Any] = "oadmm",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components  # type: ignore[assignment]
+        self.objective = objective
+        self.weight = weight
+        self.codes = codes
+        self.n_nonzero = n_nonzero
+        self.precondition = precondition
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.codes not in CODES:
+            raise ValueError(f"codes must be one of {', '.join(CODES)}; given {self.codes!r}.")
+        if self.weight is not None:
+            checked_weight(self.weight, "the codes")
+        if self.codes == "largest":
+            try:
+                enough = operator.index(self.n_nonzero) > 0  # type: ignore[arg-type]
+            except TypeError:
+                enough = False
+            if not enough:
+                raise ValueError(
+                    f'codes = "largest" needs n_nonzero, a whole number of at least 1; given {self.n_nonzero!r}.'
+                )
+
+    def _problem(self, data: Data) -> Problem:
+        B, n = data.B, data.n_features
+        self._root, self._inverse = None, None
+        if self.precondition:
+            values, V = spectrum(data)
+            if len(values) < n:
+                raise ValueError(
+                    f"precondition needs samples that vary in all directions; X has {n} features and varies in "
+                    f"{len(values)}. Reduce them by PCA first, or leave precondition out."
+                )
+            root = np.sqrt(values)
+            self._root, self._inverse = (((V * d) @ V.T).astype(data.like.dtype) for d in (root, 1 / root))
+            B = B @ Matrix(self._inverse)
+        squares = data.n_samples * n if self.precondition else data.total_variance * data.degrees
+        self.weight_ = 0.5 * math.sqrt(squares / (data.n_samples * n)) if self.weight is None else float(self.weight)
+        return self._dictionary(B, self.objective)
+
+    def _dictionary(self, B: LinearMap, objective: str) -> Problem:
+        r = B.columns if self.n_components is None else self.n_components
+        assert r is not None  # samples have a number of features
+        weight = self.weight_ if objective == "codes" else None
+        return orthogonal_dictionary(B, n_components=r, objective=objective, weight=weight)
+
+    def _run(self, data: Data, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
+        # l1 from anywhere stays among kinks for long; its smoothed form leads past them, to lower ones as well.
+        if self.objective == "l1" and not warm:
+            smooth = self._dictionary(problem.A, "codes")
+            result = solve(smooth, X0=X0, stop=Iterations(self.max_iter) | Settled(1e-3))
+            X0 = result.X
+            if result.status is Status.INTERRUPTED:
+                return replace(solve(problem, X0=X0, stop=Iterations(0)), status=Status.INTERRUPTED)
+        return super()._run(data, problem, X0, warm=warm)
+
+    def _stop(self) -> Rule:
+        # Where samples are not exactly sparse, l1 has kinks everywhere: the objective is settled long before Crit.
+        return super()._stop() | Still(window=3, tolerance=self.tol)
+
+    def _before(self, data: Data) -> Array | None:
+        last = self.result_.X if self.warm_start and hasattr(self, "result_") else None
+        r = data.n_features if self.n_components is None else self.n_components
+        return last.astype(data.like.dtype) if last is not None and last.shape == (data.n_features, r) else None
+
+    def _store(self, data: Data, result: Result[Any]) -> None:
+        X = result.X
+        analysis, atoms = (X, X.T) if self._root is None else (self._inverse @ X, X.T @ self._root)
+        use = np.sum(np.abs(data.B(analysis)), axis=0)
+        places = np.argsort(-use, kind="stable")
+        peaks = atoms[np.arange(len(atoms)), np.argmax(np.abs(atoms), axis=1)]
+        signs = np.where(peaks < 0, -1, 1).astype(X.dtype)
+        self.components_ = (atoms * signs[:, None])[places]
+        self.analysis_ = (analysis * signs)[:, places]
+
+    def transform(self, X: Any) -> Array:
+        """The codes: what each sample has of each atom, made sparse as ``codes`` says.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        return self._coded(validated(self, X, fitting=False))
+
+    def _coded(self, X: Any) -> Array:
+        self._check_settings()  # codes may have been changed since the fit
+        C = np.asarray(X @ self.analysis_)
+        w = self.weight_ if self.weight is None else self.weight
+        if self.codes == "soft":
+            return C - np.clip(C, -w, w)
+        if self.codes == "hard":
+            return np.where(np.abs(C) > w, C, 0)
+        if self.codes == "largest" and self.n_nonzero < C.shape[1]:
+            # The first ones among equals, so that exactly so many are left.
+            order = np.argsort(-np.abs(C), axis=1, kind="stable")[:, self.n_nonzero :]
+            np.put_along_axis(C, order, 0, axis=1)
+        return C
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of the squares of X that its reconstruction from the codes keeps: one minus the relative error.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_samples, n_features)
+        y : ignored
+        """
+        check_is_fitted(self)
+        X = validated(self, X, fitting=False)
+        C, V = self._coded(X).astype(np.float64), self.components_.astype(np.float64)
+        # |X - CV|^2 without forming CV, which would fill a sparse X in
+        whole = float(np.sum(np.square(X.data if hasattr(X, "indptr") else X, dtype=np.float64)))
+        error = whole - 2 * float(np.sum(np.asarray(X @ V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
+        return 1 - error / whole if whole > 0 else 1.0

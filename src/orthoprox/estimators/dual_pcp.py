@@ -1,0 +1,160 @@
+"""Dual principal component pursuit, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.driver import Rule
+from orthoprox.estimators._input import Data, centred
+from orthoprox.estimators._robust import Lowered, RobustTransformer
+from orthoprox.estimators._stop import Still
+from orthoprox.maps import LinearMap
+from orthoprox.maps._rows import unit_rows
+from orthoprox.models import dual_pcp
+from orthoprox.models.reweighting import EXACT, Reweighting, last
+from orthoprox.problem import Problem
+from orthoprox.solvers import Solver
+
+
+class DualPCP(RobustTransformer):
+    r"""The directions that inliers have nothing of: the equations of their subspace.
+
+    ``components_`` are orthonormal normals of the subspace of dimension n - c that has the least sum of distances to
+    the samples, so ``transform`` gives what a sample violates, and its length is the distance. It is the
+    complement of :class:`RobustSubspace`, and the way to a hyperplane or another subspace of small codimension.
+
+    Parameters
+    ----------
+    n_components : int
+        The codimension c.
+    centre : {"affine", "median", "mean"}, None or array, shape (n_features,)
+        The point the subspace passes through; None, the origin, as in the references. "affine": the centre of the
+        affine subspace with the least sum of distances; "median": the geometric median.
+    normalise : bool
+        Whether samples count by their direction from the centre only. Otherwise far outliers count for more.
+    contamination : "auto" or float
+        Who is an outlier; as in :class:`RobustSubspace`.
+    solver : str or Solver
+        "auto": reweighting (:class:`orthoprox.models.Reweighting`) for up to 512 features, "oadmm" for more. Or
+        "reweighting", the name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+    max_iter : int
+        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+    tol : float
+        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+    n_init : int
+        How many starts; the result with the lowest objective is kept. The first start is the directions of least
+        variance of the normalised samples.
+    warm_start : bool
+        Whether to begin at the components of the last fit, if there was one of the same shape.
+    verbose : int
+        Draw a progress bar if positive.
+    random_state : int, RandomState or None
+        For the starts after the first.
+
+    Attributes
+    ----------
+    components_ : array, shape (n_components, n_features)
+        Orthonormal normals, those along which the inliers' scores are uncorrelated; the one they violate least first.
+    subspace_ : array, shape (n_features - n_components, n_features)
+        Orthonormal rows that span the subspace.
+    location_, mean_ : array, shape (n_features,)
+        The centre.
+    distances_ : array, shape (n_samples,)
+        The distance of each sample from the subspace.
+    threshold_ : float
+        The distance above which a sample is an outlier.
+    outliers_ : array of bool, shape (n_samples,)
+    n_iter_, objective_, result_
+        Steps, objective and the whole of the run that was kept.
+
+    References
+    ----------
+    - M. C. Tsakiris, R. Vidal, "Dual principal component pursuit", JMLR 19, 2018.
+    - Z. Zhu, Y. Wang, D. Robinson, D. Naiman, R. Vidal, M. C. Tsakiris, "Dual principal component pursuit: improved
+      analysis and efficient algorithms", NeurIPS 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import DualPCP
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 4))
+    >>> X[:70, 3] = 2 * X[:70, 0]  # an equation that most samples fulfil: 2 x_0 - x_3 = 0
+    >>> abs(DualPCP(n_components=1).fit(X).components_).round(3)
+    array([[0.894, 0.   , 0.   , 0.447]])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        centre: Any = None,
+        normalise: bool = True,
+        contamination: str | float = "auto",
+        solver: str | Solver[Any] = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        n_init: int = 1,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.centre = centre
+        self.normalise = normalise
+        self.contamination = contamination
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _dimension(self, data: Data) -> int:
+        return data.n_features - self.n_components
+
+    def _problem(self, data: Data) -> Problem:
+        B = self._located(data)
+        return dual_pcp(B, codimension=self.n_components, normalise=self.normalise)
+
+    def _solver(self) -> str | Solver[Any]:
+        if self.solver != "auto":
+            return self.solver
+        return Reweighting.name if self.n_features_in_ <= EXACT else "oadmm"
+
+    def _stop(self) -> Rule:
+        # Crit cannot be smaller than rounding, which matters in single precision.
+        return super()._stop() | (Lowered(0.0) if self._solver() == Reweighting.name else Still())
+
+    def _first(self, data: Data, problem: Problem) -> Array | None:
+        if data.n_features > 4 * EXACT:
+            return None
+        B = problem.A if self.normalise else unit_rows(problem.A)
+        return last(B, np.ones((data.n_samples, 1), data.like.dtype), problem.M.random(0, like=data.like))
+
+    def _canonical(self, X: Array, inliers: LinearMap) -> Array:
+        T = inliers(X).astype(np.float64)
+        return X @ np.linalg.eigh(T.T @ T)[1].astype(X.dtype)
+
+    def _distances(self, X: Any, components: Array) -> Array:
+        return np.linalg.norm(centred(X, self.location_, norm=sys.float_info.max)(components.T), axis=1)
+
+    @property
+    def subspace_(self) -> Array:
+        c, n = self.components_.shape
+        return np.linalg.svd(self.components_, full_matrices=True)[2][c:n]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean distance of the samples from the subspace: larger is better.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_samples, n_features)
+        y : ignored
+        """
+        return -float(np.mean(self.distances(X)))

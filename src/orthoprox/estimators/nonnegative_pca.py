@@ -1,0 +1,110 @@
+"""Nonnegative principal components, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from orthoprox.driver import Result
+from orthoprox.estimators._input import Data
+from orthoprox.estimators._nonnegative import NonnegativeTransformer
+from orthoprox.models import nonnegative_pca
+from orthoprox.problem import Problem
+from orthoprox.solvers import Solver
+
+
+class NonnegativePCA(NonnegativeTransformer):
+    """Principal components whose loadings are not negative: groups of features that rise and fall together.
+
+    The components are exactly nonnegative and orthonormal, so no feature has a loading in two of them. Each is the
+    best nonnegative combination of its features, and no feature would do better in another one; which partition of the
+    features is best of all is a hard problem, so several starts are tried.
+
+    Parameters
+    ----------
+    n_components : int
+        The number of components, at most that of the features.
+    solver : str or Solver
+        The method that leads to the first start and a quarter of the others, with negative loadings penalised;
+        ``"assignment"`` does without. Every run ends with ``orthoprox.solvers.Assignment``, which never increases the
+        objective.
+    max_iter : int
+        Steps of the alternation at most.
+    tol : float
+        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+    n_init : int
+        How many starts; the result with the lowest objective is kept.
+    warm_start : bool
+        Whether to begin at the components of the last fit, if there was one of the same shape.
+    verbose : int
+        Draw a progress bar if positive.
+    random_state : int, RandomState or None
+        For the starts after the first.
+
+    Attributes
+    ----------
+    components_ : array, shape (n_components, n_features)
+        Orthonormal rows without negative entries, ordered by the variance they explain.
+    explained_variance_ : array, shape (n_components,)
+        The variance of each component's scores. Scores of different components may be correlated, but since the rows
+        are orthonormal these numbers add up to the variance that a reconstruction keeps.
+    explained_variance_ratio_ : array, shape (n_components,)
+        The same, divided by the total variance.
+    labels_ : array of int, shape (n_features,)
+        The component each feature belongs to, -1 where it has no loading.
+    mean_ : array, shape (n_features,)
+    n_iter_ : int
+        Steps of the alternation in the run that was kept.
+    objective_ : float
+        Half the mean squared error of a reconstruction.
+    result_ : Result
+        The run itself; the columns of its X are in the order of the run.
+
+    References
+    ----------
+    R. Zass, A. Shashua, "Nonnegative sparse PCA", NIPS 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import NonnegativePCA
+    >>> rng = np.random.default_rng(0)
+    >>> D = rng.standard_normal((50, 2)) * [3, 1] @ np.array([[0.0, 0, 1, 1], [1, 1, 0, 0]])
+    >>> NonnegativePCA(n_components=2, random_state=0).fit(D).components_.round(2)
+    array([[0.  , 0.  , 0.71, 0.71],
+           [0.71, 0.71, 0.  , 0.  ]])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        solver: str | Solver[Any] = "oadmm",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        n_init: int = 10,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _problem(self, data: Data) -> Problem:
+        return nonnegative_pca(data.B, n_components=self.n_components)
+
+    def _store(self, data: Data, result: Result[Any]) -> None:
+        variance = np.sum(np.square(data.B(result.X), dtype=np.float64), axis=0) / data.degrees
+        order = np.argsort(-variance, kind="stable")
+        V = result.X.T[order]
+        self.components_, self.explained_variance_ = V, variance[order]
+        whole = data.total_variance
+        self.explained_variance_ratio_ = variance[order] / whole if whole > 0 else 0.0 * variance
+        self.labels_ = np.where(np.any(V > 0, axis=0), np.argmax(V, axis=0), -1)

@@ -1,0 +1,152 @@
+"""Variance retained against sparsity: sparse principal components for many numbers of nonzeros."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from orthoprox._types import Array
+from orthoprox.estimators import _sparsity
+from orthoprox.estimators._input import validated
+from orthoprox.estimators.sparse_pca import SparsePCA
+
+_POINTS = 10
+_LEAST = 0.02  # of all entries, where the default grid begins
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePCAPath:
+    """What sparse components keep, from few nonzeros to many.
+
+    Attributes
+    ----------
+    n_nonzero : array of int, shape (p,)
+        How many entries of all components together were allowed, in rising order.
+    variance_ratio : array, shape (p,)
+        The share of the variance that a reconstruction keeps.
+    relative_variance_ratio : array, shape (p,)
+        The same divided by what as many principal components keep.
+    components : tuple of p arrays, shape (n_components, n_features)
+        Orthonormal rows with exact zeros.
+    error, error_se : array, shape (p,), or None
+        With cross-validation: the share of the variation of left-out samples that a reconstruction loses, its mean
+        over the folds and the standard error of that mean.
+    """
+
+    n_nonzero: Array
+    variance_ratio: Array
+    relative_variance_ratio: Array
+    components: tuple[Array, ...]
+    error: Array | None = None
+    error_se: Array | None = None
+
+    @property
+    def best(self) -> int:
+        """The number of nonzeros with the least cross-validated error."""
+        return int(self.n_nonzero[np.argmin(self._validated())])
+
+    @property
+    def best_one_se(self) -> int:
+        """The least number of nonzeros whose error is within a standard error of the least one."""
+        error = self._validated()
+        least = int(np.argmin(error))
+        assert self.error_se is not None  # it comes with the error
+        return int(self.n_nonzero[np.argmax(error <= error[least] + self.error_se[least])])
+
+    def _validated(self) -> Array:
+        if self.error is None:
+            raise AttributeError("Nothing was cross-validated: give sparse_pca_path a cv, say cv=5.")
+        return self.error
+
+
+def sparse_pca_path(
+    X: Any, n_components: int = 2, *, n_nonzero: Sequence[float] | None = None, cv: Any = None, **settings: Any
+) -> SparsePCAPath:
+    """Fit :class:`SparsePCA` for many numbers of nonzeros, each from the solution before, from dense to sparse.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame, shape (n_samples, n_features)
+    n_components : int
+        The number of components.
+    n_nonzero : sequence of int or float, optional
+        The numbers of nonzeros, or their shares of all entries. Ten in equal ratios by default, from a fiftieth of
+        all entries to all of them.
+    cv : int or splitter, optional
+        How to cross-validate, as in scikit-learn; without it nothing is left out.
+    **settings
+        Further parameters of ``SparsePCA``.
+
+    Returns
+    -------
+    SparsePCAPath
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox.estimators import sparse_pca_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 8))
+    >>> X[:, :3] += 4 * rng.standard_normal((60, 1))  # three features that go together
+    >>> X[:, 3:5] += 3 * rng.standard_normal((60, 1))  # and two others
+    >>> path = sparse_pca_path(X, 2, n_nonzero=[3, 5, 16], cv=5)
+    >>> path.relative_variance_ratio.round(2)
+    array([0.78, 1.  , 1.  ])
+    >>> path.best_one_se
+    5
+    """
+    fixed = {"n_nonzero_per_component", "weight", "warm_start"} & set(settings)
+    if fixed:
+        raise TypeError(f"A path is over n_nonzero, with warm starts: {', '.join(sorted(fixed))} cannot be given.")
+    settings = {"n_components": n_components, **settings}
+    dense = SparsePCA(n_nonzero=1.0, **settings).fit(X)
+    X = validated(dense, X, fitting=False)
+    counts = _grid(n_nonzero, dense.n_features_in_, n_components)
+    fits = _fits(settings, X, counts)
+    kept = np.array([fitted.explained_variance_ratio_.sum() for fitted in fits])
+    error = error_se = None
+    if cv is not None:
+        folds = [_errors(settings, X, counts, *parts) for parts in check_cv(cv).split(X)]
+        error = np.mean(folds, axis=0)
+        error_se = np.std(folds, axis=0, ddof=1) / np.sqrt(len(folds))
+    return SparsePCAPath(
+        n_nonzero=np.asarray(counts),
+        variance_ratio=kept,
+        relative_variance_ratio=kept / dense.explained_variance_ratio_.sum(),
+        components=tuple(fitted.components_ for fitted in fits),
+        error=error,
+        error_se=error_se,
+    )
+
+
+def _errors(settings: dict[str, Any], X: Any, counts: list[int], train: Array, test: Array) -> list[float]:
+    """What the fits to some samples lose of others."""
+    return [1.0 - fitted.score(X[test]) for fitted in _fits(settings, X[train], counts)]
+
+
+def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA]:
+    """A fit for every number of nonzeros, made from the largest one down, each from the one before.
+
+    Principal components say little about where to put zeros, so the first sparse fit after them begins afresh.
+    """
+    fits: list[SparsePCA] = []
+    for k in reversed(counts):
+        sparse_before = fits and fits[-1].n_nonzero < fits[-1].components_.size
+        fitted = copy.copy(fits[-1]) if sparse_before else SparsePCA(warm_start=True, **settings)
+        fits.append(fitted.set_params(n_nonzero=k).fit(X))
+    return fits[::-1]
+
+
+def _grid(n_nonzero: Sequence[float] | None, n: int, r: int) -> list[int]:
+    """The numbers of nonzeros in rising order, each once."""
+    if n_nonzero is None:
+        return sorted({round(k) for k in np.geomspace(max(r, _LEAST * n * r), n * r, _POINTS)})
+    counts = sorted({_sparsity.total(k, n, r) for k in n_nonzero})
+    if not counts:
+        raise ValueError("n_nonzero must have at least one number; given none.")
+    return counts

@@ -1,0 +1,206 @@
+"""Independent components of bounded sources."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from orthoprox._types import Array
+from orthoprox.driver import Result
+from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._input import Data, validated, variation
+from orthoprox.estimators._whitening import inverse_root, spectrum
+from orthoprox.models import least_range, range_ica
+from orthoprox.problem import Problem
+from orthoprox.solvers import Solver
+
+_SHARE = 0.01  # of the samples, averaged at either end
+
+
+class RangeICA(OrthogonalTransformer):
+    """The independent sources that samples are mixtures of, for sources that are bounded, as many signals are.
+
+    Mixing independent bounded sources widens their range, so the sources are the directions of smallest range in
+    the whitened samples (``orthoprox.models.range_ica`` has the proof). Afterwards they need no longer be exactly
+    uncorrelated in the sample, which independent sources are not (``orthoprox.models.least_range``): their error then
+    falls with the number of samples itself and not with its square root.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The number of sources; without it as many as there are directions in which the samples vary. Fewer are sought
+        within the leading principal components.
+    order : int or float, optional
+        How many of the largest and of the smallest values make up the range, or their share of the samples. One is the
+        plain range, the most accurate for clean data; the default, one per cent, puts up with some noise and outliers.
+    oblique : bool
+        Whether the sources may be correlated a little in the sample, as independent ones are. Without it they are a
+        rotation of the whitened samples, as in FastICA.
+    solver : str or Solver
+        The name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+    max_iter : int
+        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+    tol : float
+        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+    n_init : int
+        How many random starts; the result with the smallest range is kept.
+    warm_start : bool
+        Whether to begin at the sources of the last fit, if there was one of the same shape.
+    verbose : int
+        Draw a progress bar if positive.
+    random_state : int, RandomState or None
+        For the random starts.
+
+    Attributes
+    ----------
+    components_ : array, shape (n_components, n_features)
+        The unmixing matrix: sources are ``(X - mean_) @ components_.T``. They have variance one and are ordered by how
+        much they contribute to the samples; the largest entry of each column of ``mixing_`` is positive.
+    mixing_ : array, shape (n_features, n_components)
+        Its pseudo-inverse.
+    mean_ : array, shape (n_features,)
+        What is subtracted from every sample.
+    whitening_ : array, shape (n_components, n_features)
+        What makes the samples white.
+    n_iter_, objective_, result_
+        Steps, objective and all else of the run that was kept.
+    n_features_in_, feature_names_in_
+        The number of features, and their names where the data had them.
+
+    References
+    ----------
+    - F. Vrins, J. A. Lee, M. Verleysen, "A minimum-range approach to blind extraction of bounded sources", IEEE Trans.
+      Neural Netw. 18, 2007.
+    - D.-T. Pham, "Blind separation of instantaneous mixture of sources based on order statistics", IEEE Trans. Signal
+      Process. 48, 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import RangeICA
+    >>> from orthoprox.models import amari_index
+    >>> S = np.random.default_rng(0).uniform(-1, 1, (1000, 3))
+    >>> mixing = np.array([[1.0, 0.5, 0.2], [0.3, 1.0, 0.4], [0.6, -0.2, 1.0]])
+    >>> ica = RangeICA(order=1, random_state=0).fit(S @ mixing.T)
+    >>> bool(amari_index(ica.components_ @ mixing) < 0.01)
+    True
+    """
+
+    _complete = True
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        order: float | None = None,
+        oblique: bool = True,
+        solver: str | Solver[Any] = "oadmm",
+        max_iter: int = 200,
+        tol: float = 1e-3,
+        n_init: int = 1,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components  # type: ignore[assignment]
+        self.order = order
+        self.oblique = oblique
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _problem(self, data: Data) -> Problem:
+        values, V = spectrum(data)
+        most = len(values)
+        r = most if self.n_components is None else self.n_components
+        if most == 0:
+            raise ValueError("X does not vary: all samples are equal, and there is nothing to unmix.")
+        if r > most:
+            raise ValueError(
+                f"There are at most as many sources as directions in which X varies: n_components = {r}, and X, with "
+                f"{data.n_samples} samples and {data.n_features} features, varies in {most}."
+            )
+        K = (V[:, :r] / np.sqrt(values[:r])).astype(data.like.dtype)
+        Z = data.B(K)
+        again = inverse_root(Z.T @ Z / data.n_samples)  # for the digits that the squares of small values lose
+        self.whitening_ = (K @ again).T
+        return range_ica(Z @ again, n_components=r, order=self._order(data.n_samples))
+
+    def _order(self, m: int) -> int:
+        """How many of m values at either end."""
+        order = _SHARE if self.order is None else self.order
+        if isinstance(order, float) and 0 < order <= 0.5:
+            return max(1, int(order * m))
+        try:
+            whole = operator.index(order)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                f"order must be a whole number, or a share of the samples above 0 and at most 0.5; given {order!r}."
+            ) from None
+        if not 1 <= whole <= m // 2:
+            raise ValueError(f"order must be between 1 and half the number of samples, {m // 2}; given {whole}.")
+        return whole
+
+    def _before(self, data: Data) -> Array | None:
+        last = getattr(self, "components_", None) if self.warm_start else None
+        if last is None or last.shape != self.whitening_.shape:
+            return None
+        return np.linalg.pinv(self.whitening_.T) @ last.T.astype(data.like.dtype)
+
+    def _store(self, data: Data, result: Result[Any]) -> None:
+        W = self.whitening_.T @ result.X
+        S = data.B(W)
+        if self.oblique and data.n_samples > W.shape[1]:
+            T = self._oblique(S)
+            W, S = W @ T, S @ T
+        sizes = np.sqrt(np.mean(S * S, axis=0))
+        W = W / sizes
+        mixing = np.linalg.pinv(W.T)
+        places = np.argsort(-np.sum(mixing * mixing, axis=0), kind="stable")
+        peaks = mixing[np.argmax(np.abs(mixing), axis=0), np.arange(len(sizes))]
+        signs = np.where(peaks < 0, -1, 1).astype(W.dtype)
+        self.components_ = (W * signs)[:, places].T
+        self.mixing_ = (mixing * signs)[:, places]
+
+    def _oblique(self, S: Array) -> Array:
+        try:
+            return least_range(S, order=self._order(len(S)))
+        except KeyboardInterrupt:
+            self._warn("The fit was interrupted in its last part, oblique; the sources before it are kept.")
+            return np.eye(S.shape[1], dtype=S.dtype)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """The samples that these sources mix to.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_components)
+            Sources, as ``transform`` gives them.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=(np.float64, np.float32), input_name="X")
+        r = self.components_.shape[0]
+        if X.shape[1] != r:
+            raise ValueError(f"X must have one column for each of the {r} sources; given {X.shape[1]}.")
+        return X @ self.mixing_.T + self.mean_
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of the variation of X about ``mean_`` that the sources mix to again.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_samples, n_features)
+        y : ignored
+        """
+        check_is_fitted(self)
+        X = validated(self, X, fitting=False)
+        Q, _ = np.linalg.qr(self.components_.T)
+        whole, kept = variation(X, self.mean_, Q.T)
+        return kept / whole if whole > 0 else 1.0

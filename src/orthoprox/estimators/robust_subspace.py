@@ -1,0 +1,147 @@
+"""A subspace among outliers, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.driver import Iterations, Rule
+from orthoprox.estimators._input import Data, centred
+from orthoprox.estimators._leading import leading
+from orthoprox.estimators._robust import Lowered, RobustTransformer
+from orthoprox.maps import LinearMap
+from orthoprox.maps._frobenius import frobenius_squared
+from orthoprox.maps._rows import unit_rows
+from orthoprox.models import robust_subspace
+from orthoprox.models.robust_subspace import SubspaceDistance
+from orthoprox.problem import Problem
+from orthoprox.solvers import Solver
+from orthoprox.terms import ExplainedVariance
+
+
+class RobustSubspace(RobustTransformer):
+    r"""Principal components that outliers do not decide.
+
+    PCA is the subspace with the least sum of *squared* distances to the samples; this is the one with the least sum of
+    distances. Outliers that are spread over all directions hardly move it, even when they are the majority; outliers
+    in a direction or low-dimensional subspace of their own are taken for the subspace when they weigh more there.
+
+    Parameters
+    ----------
+    n_components : int
+        The dimension d of the subspace.
+    centre : {"affine", "median", "mean"}, None or array, shape (n_features,)
+        The point the subspace passes through. "affine": the centre of the affine subspace of that dimension with the
+        least sum of distances (:func:`orthoprox.models.robust_location`); "median": the geometric median; None: the
+        origin.
+    normalise : bool
+        Whether samples count by their direction from the centre only. Otherwise far outliers count for more.
+    contamination : "auto" or float
+        Who is an outlier. A number is the share of the samples with the largest distances. "auto" is a distance above
+        the median by more than three times 1.4826 times the median absolute deviation, which are three standard
+        deviations if distances are normal; median and deviation are taken again without the outliers until there are no
+        new ones. It needs more inliers than outliers.
+    solver : str or Solver
+        "reweighting" (:class:`orthoprox.models.Reweighting`) never increases the objective and was the fastest;
+        or the name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+    max_iter : int
+        Steps of the method at most.
+    tol : float
+        Stop when five steps have lowered the objective by no more than this part of it.
+    n_init : int
+        How many starts; the result with the lowest objective is kept. The first start is PCA of the normalised samples.
+    warm_start : bool
+        Whether to begin at the components of the last fit, if there was one of the same shape.
+    verbose : int
+        Draw a progress bar if positive.
+    random_state : int, RandomState or None
+        For the starts after the first.
+
+    Attributes
+    ----------
+    components_ : array, shape (n_components, n_features)
+        Orthonormal rows: the principal axes of the inliers within the subspace, ordered by their variance.
+    location_, mean_ : array, shape (n_features,)
+        The centre.
+    explained_variance_, explained_variance_ratio_ : array, shape (n_components,)
+        The mean squares of the inliers' scores, and their shares of the inliers' mean square about the centre.
+    distances_ : array, shape (n_samples,)
+        The distance of each sample from the subspace.
+    threshold_ : float
+        The distance above which a sample is an outlier.
+    outliers_ : array of bool, shape (n_samples,)
+    n_iter_, objective_, result_
+        Steps, objective (the mean smoothed distance) and the whole of the run that was kept.
+
+    References
+    ----------
+    G. Lerman, T. Maunu, "Fast, robust and non-convex subspace recovery", Information and Inference 7, 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import RobustSubspace
+    >>> rng = np.random.default_rng(0)
+    >>> inliers = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 9))
+    >>> model = RobustSubspace(n_components=2).fit(np.vstack([inliers, 3 * rng.standard_normal((40, 9))]))
+    >>> int(model.outliers_.sum()), bool(model.distances(inliers).max() < 1e-6)
+    (40, True)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        centre: Any = "affine",
+        normalise: bool = True,
+        contamination: str | float = "auto",
+        solver: str | Solver[Any] = "reweighting",
+        max_iter: int = 1000,
+        tol: float = 1e-12,
+        n_init: int = 1,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.centre = centre
+        self.normalise = normalise
+        self.contamination = contamination
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _dimension(self, data: Data) -> int:
+        return self.n_components
+
+    def _problem(self, data: Data) -> Problem:
+        return robust_subspace(self._located(data), n_components=self.n_components, normalise=self.normalise)
+
+    def _stop(self) -> Rule:
+        return Iterations(self.max_iter) | Lowered(self.tol)
+
+    def _first(self, data: Data, problem: Problem) -> Array:
+        assert isinstance(problem.f, SubspaceDistance)
+        B = problem.f.B if self.normalise else unit_rows(problem.f.B)
+        return leading(Problem(M=problem.M, f=ExplainedVariance(B)))
+
+    def _canonical(self, X: Array, inliers: LinearMap) -> Array:
+        T = inliers(X).astype(np.float64)
+        values, E = np.linalg.eigh(T.T @ T)
+        whole = frobenius_squared(inliers)
+        values = np.clip(values[::-1], 0.0, None)
+        self.explained_variance_ = values / T.shape[0]
+        self.explained_variance_ratio_ = values / whole if whole > 0 else 0.0 * values
+        return X @ E[:, ::-1].astype(X.dtype)
+
+    def _distances(self, X: Any, components: Array) -> Array:
+        Y = centred(X, self.location_, norm=sys.float_info.max)
+        f = SubspaceDistance(Y, sys.float_info.min)  # its square is zero: nothing is smoothed
+        return np.asarray(f.distances(components.T, Y(components.T)))[:, 0]

@@ -1,0 +1,229 @@
+"""Sparse principal components for people who have a table of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.driver import Result, Rule, Status
+from orthoprox.estimators import _exact, _sparsity
+from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._input import Data
+from orthoprox.estimators._leading import leading
+from orthoprox.estimators._stop import Still
+from orthoprox.models import sparse_pca
+from orthoprox.problem import Problem
+from orthoprox.solvers import Solver, named
+
+_ROUGHLY = 1e-3  # how exact the principal components have to be as a start
+_QUICK = {"block": 10, "rounds": 3}
+"""Of oadmm, for a number of nonzeros: shorter stages of its homotopy and fewer Newton steps at a time do as well."""
+
+
+class SparsePCA(OrthogonalTransformer):
+    r"""Principal components with few nonzero loadings, exactly orthonormal.
+
+    At most ``n_nonzero`` entries of ``components_`` differ from zero, and among such orthonormal components these
+    (locally) keep the most variance:
+
+    .. math:: \max_{VV' = I} \|(X - 1 \mu') V'\|^2 \quad \text{with at most } k \text{ nonzeros in } V
+
+    With ``weight`` instead, a penalty decides how many zeros there are (``orthoprox.models.sparse_pca``).
+
+    Parameters
+    ----------
+    n_components : int
+        The number of components, at most the number of features.
+    n_nonzero : int or float, optional
+        How many entries of all components together may differ from zero, or as a float their share of all
+        ``n_features * n_components`` entries. Without this and the two below: a fifth of all, and at least two for
+        each component.
+    n_nonzero_per_component : int, float or sequence of them, optional
+        Instead: how many in each component, or their share of the features. A sequence has one number for each, and
+        then the components keep to that order where they would change places otherwise.
+    weight : float, optional
+        Instead: the weight of a penalty, in units of variance. A larger one means more zeros.
+    penalty : {"l1", "mcp", "scad", "group"}
+        With ``weight``: its kind. The first three act on entries; with ``"group"`` a feature takes part in all
+        components or in none.
+    solver : str or Solver
+        The name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+    max_iter : int
+        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+    tol : float
+        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+    n_init : int
+        How many starts; the result that keeps most variance (or has the lowest objective) is kept. The first one
+        is at the principal components, the others are random.
+    warm_start : bool
+        Whether to begin at the components of the last fit, if there was one of the same shape.
+    verbose : int
+        Draw a progress bar if positive.
+    random_state : int, RandomState or None
+        For the random starts; with ``n_init=1`` nothing is random.
+
+    Attributes
+    ----------
+    components_ : array, shape (n_components, n_features)
+        Orthonormal rows with exact zeros, ordered by explained variance; the largest entry of each is positive.
+    n_nonzero_ : array of int, shape (n_components,)
+        How many entries of each component differ from zero.
+    explained_variance_ : array, shape (n_components,)
+        The variance of the scores of each component.
+    explained_variance_ratio_ : array, shape (n_components,)
+        The same divided by the variance of all features. Because the components are orthonormal, these add up to
+        the share that ``inverse_transform(transform(X))`` keeps. Unlike those of PCA the scores are correlated, so
+        a part of what one component explains others explain too.
+    adjusted_variance_ratio_ : array, shape (n_components,)
+        The part of each that the components before it do not explain, by a QR decomposition of the scores (Zou,
+        Hastie and Tibshirani).
+    mean_ : array, shape (n_features,)
+        What is subtracted from every sample.
+    n_iter_, objective_, result_
+        Steps, objective and all else of the run that was kept.
+    n_features_in_, feature_names_in_
+        The number of features, and their names where the data had them.
+
+    References
+    ----------
+    - H. Zou, T. Hastie, R. Tibshirani, "Sparse principal component analysis", Journal of Computational and
+      Graphical Statistics 15, 2006.
+    - J. Gotoh, A. Takeda, K. Tono, "DC formulations and algorithms for sparse optimization problems",
+      Math. Program. 169, 2018 (the l1 minus largest-k penalty, by which the number of nonzeros is fixed).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import SparsePCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 6))
+    >>> X[:, :3] += 3 * rng.standard_normal((100, 1))  # three features that go together
+    >>> X[:, 3:5] += 2 * rng.standard_normal((100, 1))  # and two others
+    >>> pca = SparsePCA(n_components=2, n_nonzero=5).fit(X)
+    >>> pca.components_.round(1)
+    array([[0.6, 0.6, 0.6, 0. , 0. , 0. ],
+           [0. , 0. , 0. , 0.7, 0.7, 0. ]])
+    >>> bool(np.all(np.abs(pca.components_ @ pca.components_.T - np.eye(2)) < 1e-12))
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_nonzero: float | None = None,
+        n_nonzero_per_component: Any = None,
+        weight: float | None = None,
+        penalty: str = "l1",
+        solver: str | Solver[Any] = "oadmm",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_init: int = 1,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_nonzero = n_nonzero
+        self.n_nonzero_per_component = n_nonzero_per_component
+        self.weight = weight
+        self.penalty = penalty
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        wishes = {name: getattr(self, name) for name in ("n_nonzero", "n_nonzero_per_component", "weight")}
+        given = [f"{name} = {value!r}" for name, value in wishes.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError(f"Only one of {', '.join(wishes)} may be given; given {' and '.join(given)}.")
+        if self.weight is None and self.penalty != "l1":
+            raise ValueError(
+                f"penalty = {self.penalty!r} needs a weight, which says how strong it is; "
+                "with a number of nonzeros the penalty is 'l1'."
+            )
+
+    def _counts(self, data: Data) -> tuple[int, list[int] | None]:
+        """How many nonzeros in all, and in each component if that is what was asked for."""
+        n, r = data.n_features, self.n_components
+        if self.n_nonzero_per_component is None:
+            return _sparsity.total(self.n_nonzero, n, r), None
+        caps = _sparsity.caps(self.n_nonzero_per_component, n, r)
+        return sum(caps), caps
+
+    def _problem(self, data: Data) -> Problem:
+        if data.total_variance == 0:
+            raise ValueError("All features of X are constant: there is no variance for components to explain.")
+        weight, k = self.weight, None
+        if weight is None:
+            k, _ = self._counts(data)
+            weight = _exact.enough_weight(data.B.norm**2 / data.n_samples)
+        if self._any_basis(data):
+            weight, k = weight if self.penalty == "group" else 0.0, None
+        return sparse_pca(data.B, n_components=self.n_components, weight=weight, penalty=self.penalty, k=k)
+
+    def _first(self, data: Data, problem: Problem) -> Array:
+        return leading(problem, 1e-12 if self._any_basis(data) else _ROUGHLY)
+
+    def _method(self, *, warm: bool) -> Solver[Any]:
+        if self.solver != "oadmm" or self.weight is not None:
+            return super()._method(warm=warm)
+        return named("oadmm", **_QUICK, **({"explore": 0} if warm else {}))
+
+    def _run(self, data: Data, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
+        if self.weight is not None:
+            return _exact.with_penalty(problem, super()._run(data, problem, X0, warm=warm), self.tol)
+        k, caps = self._counts(data)
+        if warm and not self._any_basis(data):
+            X0 = _exact.trimmed(problem, X0, k, caps)
+        result = super()._run(data, problem, X0, warm=warm)
+        if caps is None:
+            return _exact.with_total(problem, result, k, self.tol)
+        return _exact.with_caps(problem, result, caps, self.tol)
+
+    def _best(self, data: Data, problem: Problem) -> Result[Any]:
+        result = super()._best(data, problem)
+        if self.weight is not None or result.status is Status.INTERRUPTED:
+            return result
+        return _exact.or_entry_by_entry(problem, result, *self._counts(data), self.tol)
+
+    def _stop(self) -> Rule:
+        return super()._stop() | Still()
+
+    def _store(self, data: Data, result: Result[Any]) -> None:
+        V = self._ordered(data, result.X)
+        largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
+        V = np.where(largest < 0, -V, V) + 0.0  # no zero is negative
+        T = data.B(V).astype(np.float64)
+        self.components_ = np.ascontiguousarray(V.T)
+        self.n_nonzero_ = np.count_nonzero(V, axis=0)
+        self.explained_variance_ = np.sum(T * T, axis=0) / data.degrees
+        self.explained_variance_ratio_ = self.explained_variance_ / data.total_variance
+        own = np.zeros(V.shape[1])
+        beyond = np.diag(np.linalg.qr(T, mode="r"))
+        own[: len(beyond)] = beyond**2  # with fewer samples than components nothing is left for the last ones
+        self.adjusted_variance_ratio_ = own / data.degrees / data.total_variance
+
+    def _ordered(self, data: Data, X: Array) -> Array:
+        """The columns by explained variance."""
+        T = data.B(X)
+        if self._any_basis(data):
+            return X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
+        order = np.argsort(-np.sum(T * T, axis=0), kind="stable")
+        caps = self._counts(data)[1]
+        if caps is not None and np.any(np.count_nonzero(X, axis=0)[order] > caps):
+            return X  # in the order of the caps
+        return X[:, order]
+
+    def _any_basis(self, data: Data) -> bool:
+        """Whether every basis of the subspace is as good as any other; then the principal axes are the one to show."""
+        if self.weight is not None:
+            return self.weight == 0 or self.penalty == "group"
+        return self._counts(data)[0] == data.n_features * self.n_components

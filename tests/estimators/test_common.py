@@ -1,0 +1,192 @@
+"""What every estimator keeps: scikit-learn's rules, every kind of input, several starts, Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import orthoprox
+from catalogue_estimators import ESTIMATORS, MULTIPLIERS, orthonormal
+
+NAMES = [f"column {i}" for i in range(6)]
+each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    """Nonnegative samples, a third of the entries zero, with two planted groups of features."""
+    rng = np.random.default_rng(11)
+    D = 0.3 * rng.random((30, 6))
+    D[:, :3] += 3 * rng.random((30, 1))
+    D[:, 3:] += 2 * rng.random((30, 1))
+    return np.where(rng.random((30, 6)) < 1 / 3, 0.0, D)
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@each
+def test_in_a_pipeline_and_a_grid_search(estimator: Any, X: np.ndarray) -> None:
+    pipeline = make_pipeline(MaxAbsScaler(), clone(estimator))
+    name = pipeline.steps[-1][0]
+    search = GridSearchCV(pipeline, {f"{name}__n_components": [1, 2]}, cv=3, error_score="raise").fit(X)
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+    assert search.best_estimator_.transform(X).shape == (30, search.best_params_[f"{name}__n_components"])
+
+
+@each
+def test_components_are_orthonormal_and_feasible_as_scores(estimator: Any, X: np.ndarray) -> None:
+    fitted = clone(estimator).fit(X)
+    V = orthonormal(fitted)
+    assert fitted.components_.shape == (2, 6) and fitted.n_features_in_ == 6
+    assert np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
+    assert fitted.n_iter_ >= 0 and np.isfinite(fitted.objective_)
+    assert fitted.result_.iterations == fitted.n_iter_ and fitted.result_.objective == fitted.objective_
+
+
+@each
+def test_names_come_through(estimator: Any, X: np.ndarray) -> None:
+    frame = pandas.DataFrame(X, columns=NAMES)
+    fitted = clone(estimator).set_output(transform="pandas").fit(frame)
+    names = [f"{type(estimator).__name__.lower()}{i}" for i in range(2)]
+    assert list(fitted.feature_names_in_) == NAMES
+    assert list(fitted.get_feature_names_out()) == names
+    scores = fitted.transform(frame)
+    assert isinstance(scores, pandas.DataFrame) and list(scores.columns) == names
+    scores = fitted.set_output(transform="polars").transform(frame)
+    assert isinstance(scores, polars.DataFrame) and scores.columns == names
+
+
+@each
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
+def test_a_frame_gives_what_its_numbers_give(estimator: Any, kind: Any, X: np.ndarray) -> None:
+    plain, framed = clone(estimator).fit(X), clone(estimator).fit(kind(dict(zip(NAMES, X.T, strict=True))))
+    assert list(framed.feature_names_in_) == NAMES
+    assert np.allclose(framed.components_, plain.components_, rtol=0, atol=1e-9)
+
+
+@each
+@pytest.mark.parametrize("kind", [csr_array, csr_matrix])
+def test_a_sparse_matrix_gives_the_same_and_is_never_filled_in(
+    estimator: Any, kind: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = clone(estimator).fit(X)
+    S = kind(X)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a sparse matrix was filled in")
+
+    for owner in (csr_array, csr_matrix):
+        for method in ("toarray", "todense"):
+            monkeypatch.setattr(owner, method, refuse)
+    fitted = clone(estimator).fit(S)
+    assert np.allclose(fitted.components_, plain.components_, atol=1e-4)
+    assert np.allclose(fitted.transform(S), plain.transform(X), atol=1e-3)
+    assert fitted.score(S) == pytest.approx(plain.score(X), rel=1e-4)
+
+
+@each
+def test_float32_stays_float32(estimator: Any, X: np.ndarray) -> None:
+    single, double = clone(estimator).fit(X.astype(np.float32)), clone(estimator).fit(X)
+    assert single.components_.dtype == single.mean_.dtype == np.float32
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    V = orthonormal(single)
+    assert np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-5
+    assert np.allclose(single.components_, double.components_, atol=1e-2)
+
+
+@each
+def test_more_starts_are_never_worse(estimator: Any, X: np.ndarray) -> None:
+    one, three = clone(estimator).fit(X), clone(estimator).set_params(n_init=3).fit(X)
+    assert three.objective_ <= one.objective_
+
+
+@each
+def test_a_warm_start_begins_where_the_last_fit_ended(estimator: Any, X: np.ndarray) -> None:
+    warm = clone(estimator).set_params(warm_start=True).fit(X)
+    first, objective = warm.n_iter_, warm.objective_
+    warm.fit(X)
+    assert warm.n_iter_ <= first or isinstance(estimator, MULTIPLIERS)
+    assert warm.objective_ <= objective + 1e-6 * abs(objective)
+
+
+@each
+def test_ctrl_c_keeps_what_there_is(estimator: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = type(clone(estimator).fit(X).result_.solver)
+    step, calls = method.step, []
+
+    def interrupted(self: Any, problem: Any, state: Any) -> Any:
+        calls.append(state)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return step(self, problem, state)
+
+    monkeypatch.setattr(method, "step", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted in run 1 of 3"):
+        fitted = clone(estimator).set_params(n_init=3, tol=0.0).fit(X)
+    V = orthonormal(fitted)
+    assert len(calls) == 2 and np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
+
+
+@each
+def test_a_fit_that_has_not_settled_says_so(estimator: Any, X: np.ndarray) -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        clone(estimator).set_params(max_iter=1, tol=0.0).fit(X)
+
+
+@each
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"n_components": 7}, "at most as many orthonormal components as features"),
+        ({"n_components": 0}, "n_components must be at least 1"),
+        ({"n_components": 1.5}, "n_components must be a whole number"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"n_init": 0}, "n_init must be at least 1"),
+        ({"tol": -1.0}, "tol must be a number that is not negative"),
+        ({"solver": "oadm"}, "Did you mean"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_bad_settings_get_a_sentence(estimator: Any, settings: dict[str, Any], sentence: str, X: np.ndarray) -> None:
+    if type(estimator).__name__ == "OrthogonalNMF" and settings == {"n_components": 7}:
+        settings, sentence = {"n_components": 31}, "a sample of its own"  # there, samples are what may be too few
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        clone(estimator).set_params(**settings).fit(X)
+
+
+@each
+def test_progress_is_drawn_if_asked_for(estimator: Any, X: np.ndarray, capsys: pytest.CaptureFixture[str]) -> None:
+    fitted = clone(estimator).set_params(verbose=1).fit(X)
+    assert fitted.result_.solver.name in capsys.readouterr().err
+
+
+def test_the_front_door_has_every_estimator() -> None:
+    for estimator in ESTIMATORS:
+        name = type(estimator).__name__
+        assert getattr(orthoprox, name) is type(estimator) and name in dir(orthoprox)
+    with pytest.raises(AttributeError, match="no attribute 'Sparse'"):
+        _ = orthoprox.Sparse
+
+
+def test_without_scikit_learn_a_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("orthoprox.estimators")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(orthoprox, "estimators")
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'orthoprox\[sklearn\]'"):
+        _ = orthoprox.SparsePCA

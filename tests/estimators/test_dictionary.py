@@ -1,0 +1,160 @@
+"""OrthogonalDictionaryLearning: planted atoms, the best sparse codes, the score, atoms that are not orthogonal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import ortho_group
+from sklearn.decomposition import SparseCoder
+
+from orthoprox import OrthogonalDictionaryLearning
+from orthoprox.estimators import OrthogonalTransformer
+
+N = 8
+ATOMS = ortho_group.rvs(N, random_state=5)
+
+
+@pytest.fixture(scope="module")
+def C() -> np.ndarray:
+    rng = np.random.default_rng(6)
+    return rng.standard_normal((500, N)) * (rng.random((500, N)) < 0.2) * np.arange(1, N + 1)
+
+
+def matched(P: np.ndarray) -> float:
+    """How far from a signed permutation."""
+    P = np.abs(P)
+    return float(max(np.max(np.abs(1 - P.max(axis=0))), np.max(np.abs(1 - P.max(axis=1)))))
+
+
+def test_planted_atoms_and_codes_come_back(C: np.ndarray) -> None:
+    learned = OrthogonalDictionaryLearning(objective="l1", tol=1e-9, random_state=0).fit(C @ ATOMS)
+    assert matched(learned.components_ @ ATOMS.T) < 1e-10
+    codes = learned.transform(C @ ATOMS)
+    assert np.allclose(learned.inverse_transform(codes), C @ ATOMS, atol=1e-12)
+    # as sparse as they were, ordered by use, each atom with its largest entry positive
+    assert np.count_nonzero(np.abs(codes) > 1e-6) == np.count_nonzero(C)
+    assert np.all(np.diff(np.sum(np.abs(codes), axis=0)) <= 0)
+    V = learned.components_
+    assert np.all(V[range(N), np.argmax(np.abs(V), axis=1)] > 0)
+    assert np.array_equal(learned.analysis_, V.T) and not np.any(learned.mean_)
+
+
+def test_codes_are_what_a_lasso_and_a_matching_pursuit_would_find(C: np.ndarray) -> None:
+    X = C @ ATOMS + 0.1 * np.random.default_rng(1).standard_normal(C.shape)
+    learned = OrthogonalDictionaryLearning(5, weight=0.3, codes="soft", random_state=0).fit(X)
+    V = learned.components_
+    lasso = SparseCoder(V, transform_algorithm="lasso_lars", transform_alpha=0.3)
+    assert np.allclose(learned.transform(X[:50]), lasso.transform(X[:50]), atol=1e-6)
+    pursuit = SparseCoder(V, transform_algorithm="omp", transform_n_nonzero_coefs=2)
+    learned.set_params(codes="largest", n_nonzero=2)
+    assert np.allclose(learned.transform(X[:50]), pursuit.transform(X[:50]), atol=1e-8)
+    plain = X @ V.T
+    hard = learned.set_params(codes="hard").transform(X)
+    assert np.array_equal(hard != 0, np.abs(plain) > 0.3) and np.allclose(hard[hard != 0], plain[hard != 0])
+    assert np.array_equal(learned.set_params(codes="largest", n_nonzero=9).transform(X), plain)
+
+
+def test_exactly_so_many_codes_are_left_among_equals() -> None:
+    X = np.repeat(np.eye(4), 3, axis=0) + np.repeat(np.eye(4)[::-1], 3, axis=0)
+    learned = OrthogonalDictionaryLearning(codes="largest", n_nonzero=1, random_state=0).fit(X)
+    learned.analysis_ = np.eye(4)
+    assert np.array_equal(np.count_nonzero(learned.transform(X), axis=1), np.ones(12))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"codes": "hard", "weight": 1.0}, {"codes": "largest", "n_nonzero": 2}], ids=str
+)
+@pytest.mark.parametrize("precondition", [False, True])
+def test_the_score_is_the_share_that_is_kept(settings: dict[str, Any], precondition: bool, C: np.ndarray) -> None:
+    X = C @ ATOMS + 0.1 * np.random.default_rng(1).standard_normal(C.shape)
+    learned = OrthogonalDictionaryLearning(6, precondition=precondition, random_state=0, **settings).fit(X)
+    error = X - learned.inverse_transform(learned.transform(X))
+    wanted = 1 - np.sum(error**2) / np.sum(X**2)
+    assert learned.score(X) == pytest.approx(wanted, abs=1e-12)
+    assert learned.score(csr_array(X)) == pytest.approx(wanted, abs=1e-12)
+    assert learned.score(0 * X) == 1.0
+
+
+def test_atoms_that_are_not_orthogonal_come_back_with_precondition(C: np.ndarray) -> None:
+    # A sample tells its second moments to about 1/sqrt(m), and the atoms are as far off.
+    C = C / np.arange(1, N + 1)  # atoms used alike
+    D = np.random.default_rng(9).standard_normal((N, N)) + 2 * np.eye(N)
+    plain = OrthogonalDictionaryLearning(random_state=0).fit(C @ D)
+    learned = OrthogonalDictionaryLearning(precondition=True, random_state=0).fit(C @ D)
+
+    def cosines(V: np.ndarray) -> np.ndarray:
+        return V @ D.T / np.outer(np.linalg.norm(V, axis=1), np.linalg.norm(D, axis=1))
+
+    assert matched(cosines(learned.components_)) < 2 / np.sqrt(500) < matched(cosines(plain.components_))
+    assert np.allclose(learned.components_ @ learned.analysis_, np.eye(N), atol=1e-10)
+    assert np.allclose(learned.inverse_transform(learned.transform(C @ D)), C @ D, atol=1e-9)
+    sparse = OrthogonalDictionaryLearning(precondition=True, random_state=0).fit(csr_array(C @ D))
+    assert np.allclose(sparse.components_, learned.components_, atol=1e-6)
+
+
+@pytest.mark.parametrize(("objective", "weight"), [("l4", None), ("codes", 0.5), ("codes", None)])
+def test_other_objectives(objective: str, weight: float | None, C: np.ndarray) -> None:
+    learned = OrthogonalDictionaryLearning(objective=objective, weight=weight, random_state=0).fit(C @ ATOMS)
+    assert matched(learned.components_ @ ATOMS.T) < 0.05
+    assert np.max(np.abs(learned.components_ @ learned.components_.T - np.eye(N))) < 1e-12
+
+
+def test_a_warm_start_begins_at_the_last_atoms(C: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = OrthogonalDictionaryLearning(4, warm_start=True, random_state=0).fit(C @ ATOMS)
+    last, starts = learned.result_.X, []
+    run = OrthogonalDictionaryLearning._run
+
+    def watched(self: Any, data: Any, problem: Any, X0: Any, *, warm: bool) -> Any:
+        starts.append((X0, warm))
+        return run(self, data, problem, X0, warm=warm)
+
+    monkeypatch.setattr(OrthogonalDictionaryLearning, "_run", watched)
+    learned.fit(C @ ATOMS)
+    assert np.array_equal(starts[0][0], last) and starts[0][1]
+    learned.set_params(n_components=3).fit(C @ ATOMS)  # of another shape: a random start
+    assert starts[1][0].shape == (N, 3) and not starts[1][1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"codes": "some"}, "one of all, soft, hard, largest"),
+        ({"codes": "largest"}, "needs n_nonzero"),
+        ({"codes": "largest", "n_nonzero": 0}, "at least 1"),
+        ({"codes": "largest", "n_nonzero": 1.5}, "whole number"),
+        ({"objective": "l3"}, "objective must be one of"),
+        ({"weight": -1.0, "codes": "soft"}, "not be negative"),
+        ({"precondition": True}, "varies in 3"),
+    ],
+    ids=str,
+)
+def test_bad_settings_get_a_sentence(settings: dict[str, Any], words: str, rng: np.random.Generator) -> None:
+    X = rng.standard_normal((20, 3)) @ rng.standard_normal((3, 5))
+    with pytest.raises(ValueError, match=words):
+        OrthogonalDictionaryLearning(2, **settings).fit(X)
+
+
+@pytest.mark.parametrize("precondition", [False, True])
+def test_the_weight_is_half_the_size_of_the_codes(precondition: bool, C: np.ndarray) -> None:
+    X = C @ ATOMS
+    learned = OrthogonalDictionaryLearning(precondition=precondition, random_state=0).fit(X)
+    codes = learned.transform(X)
+    assert learned.weight_ == pytest.approx(0.5 * np.sqrt(np.mean(codes**2)), rel=1e-9)
+    soft = learned.set_params(codes="soft").transform(X)
+    assert np.allclose(soft, np.sign(codes) * np.maximum(np.abs(codes) - learned.weight_, 0), atol=1e-12)
+    assert OrthogonalDictionaryLearning(weight=0.3, random_state=0).fit(X).weight_ == 0.3
+
+
+def test_l1_begins_where_its_smoothed_form_ends(C: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts, run = [], OrthogonalTransformer._run
+
+    def watched(self: Any, data: Any, problem: Any, X0: Any, *, warm: bool) -> Any:
+        starts.append(X0)
+        return run(self, data, problem, X0, warm=warm)
+
+    monkeypatch.setattr(OrthogonalTransformer, "_run", watched)
+    OrthogonalDictionaryLearning(objective="l1", n_init=2, random_state=0).fit(C @ ATOMS)
+    assert len(starts) == 2 and all(matched(ATOMS @ X0) < 0.05 for X0 in starts)

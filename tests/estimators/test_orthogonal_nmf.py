@@ -1,0 +1,124 @@
+"""OrthogonalNMF: a factorisation with one component for each sample, and the clustering that it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.metrics import adjusted_rand_score
+
+from orthoprox import Status
+from orthoprox.estimators import OrthogonalNMF
+from orthoprox.models import orthogonal_nmf
+
+
+def topics(rng: np.random.Generator, m: int = 120, n: int = 60, r: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Texts as counts of words, of very different lengths, and the subject of each."""
+    subject = rng.integers(r, size=m)
+    words = 0.6 * rng.dirichlet(np.full(n, 0.05), size=r) + 0.4 * rng.dirichlet(np.full(n, 0.3))
+    lengths = rng.integers(30, 300, size=m)
+    counts = [rng.multinomial(length, words[j]) for length, j in zip(lengths, subject, strict=True)]
+    return np.array(counts, dtype=float), subject
+
+
+@pytest.fixture(params=[np.asarray, csr_array], ids=["dense", "sparse"])
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def test_planted_subjects_are_found(rng: np.random.Generator, kind: Any) -> None:
+    X, subject = topics(rng)
+    model = OrthogonalNMF(n_components=4, random_state=0)
+    assert adjusted_rand_score(subject, model.fit_predict(kind(X))) > 0.95
+    assert np.array_equal(model.predict(kind(X)), model.labels_)
+    assert adjusted_rand_score(subject, OrthogonalNMF(n_components=4, n_init=1).fit(100 * X).labels_) > 0.95
+
+
+def test_both_factors_are_what_they_claim(rng: np.random.Generator, kind: Any) -> None:
+    X, _ = topics(rng)
+    model = OrthogonalNMF(n_components=4, tol=1e-9, random_state=0).fit(kind(X))
+    W, C = model.W_, model.components_
+    assert np.min(W) >= 0 and np.max(np.abs(W.T @ W - np.eye(4))) <= 1e-12
+    assert np.min(C) >= 0 and np.allclose(np.linalg.norm(C, axis=1), 1, rtol=0, atol=1e-12)
+    assert np.array_equal(np.argmax(W, axis=1), model.labels_)
+    for j in range(4):  # the leading singular vectors of the samples of each
+        U, _, Vt = np.linalg.svd(X[model.labels_ == j], full_matrices=False)
+        assert np.allclose(C[j], np.abs(Vt[0]), rtol=0, atol=1e-6)
+        assert np.allclose(W[model.labels_ == j, j], np.abs(U[:, 0]), rtol=0, atol=1e-6)
+    kept = np.linalg.norm(W.T @ X, axis=1)
+    assert np.all(np.diff(kept) <= 0)
+    assert model.result_.status is Status.CONVERGED
+    assert model.objective_ == pytest.approx(np.sum((X - W @ W.T @ X) ** 2) / 120, rel=1e-9)
+    problem = orthogonal_nmf(X, n_components=4)
+    assert model.objective_ == pytest.approx(float(problem.objective(W)), rel=1e-9)
+
+
+def test_scores_have_one_entry_and_give_the_data_back(rng: np.random.Generator, kind: Any) -> None:
+    X, _ = topics(rng)
+    model = OrthogonalNMF(n_components=4, random_state=0).fit(kind(X))
+    new, _ = topics(np.random.default_rng(77), m=30)
+    T = model.transform(kind(new))
+    assert isinstance(T, np.ndarray) and np.all(np.count_nonzero(T, axis=1) == 1)
+    assert np.array_equal(np.argmax(T, axis=1), model.predict(kind(new)))
+    # no other component, with whatever factor, is nearer
+    errors = [np.sum((new - np.outer(new @ c, c)) ** 2, axis=1) for c in model.components_]
+    back = model.inverse_transform(T)
+    assert np.allclose(np.sum((new - back) ** 2, axis=1), np.min(errors, axis=0))
+    assert model.score(kind(new)) == pytest.approx(1 - np.sum((new - back) ** 2) / np.sum(new**2), rel=1e-9)
+    assert model.score(kind(X)) == pytest.approx(1 - 120 * model.objective_ / np.sum(X**2), rel=1e-4)
+
+
+def test_a_sample_of_zeros_belongs_nowhere(kind: Any) -> None:
+    X = np.array([[1.0, 0, 0, 0], [0, 0, 0, 0], [2.0, 0, 0, 0], [0, 3.0, 0, 0], [0, 0, 0, 0], [0, 1.0, 0, 0]])
+    model = OrthogonalNMF(n_components=2, random_state=0).fit(kind(X))
+    assert model.labels_.tolist() == [1, -1, 1, 0, -1, 0]
+    assert np.array_equal(model.predict(kind(X)), model.labels_)
+    assert np.all(model.transform(kind(X))[[1, 4]] == 0) and np.all(model.W_[[1, 4]] == 0)
+    assert model.predict([[0.0, 0, 0, 5.0]]).tolist() == [-1]  # nothing in common with a component
+    assert model.objective_ == pytest.approx(0, abs=1e-15) and model.score(kind(X)) == pytest.approx(1)
+
+
+def test_more_components_than_samples_that_differ_from_zero() -> None:
+    X = np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
+    model = OrthogonalNMF(n_components=3, random_state=0).fit(X)
+    assert np.max(np.abs(model.W_.T @ model.W_ - np.eye(3))) <= 1e-12
+    assert np.allclose(model.components_, [np.array([1, 2]) / np.sqrt(5), [0, 0], [0, 0]])
+    assert model.labels_.tolist() == [0, -1, -1] and np.all(np.isfinite(model.transform(X)))
+    nothing = OrthogonalNMF(n_components=2).fit(np.zeros((3, 2)))
+    assert nothing.score(np.zeros((3, 2))) == 1.0 and nothing.labels_.tolist() == [-1] * 3
+
+
+def test_a_sample_for_each_component() -> None:
+    X = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [5.0, 0.0, 1.0]])
+    model = OrthogonalNMF(n_components=4, random_state=0).fit(X)
+    assert sorted(model.labels_.tolist()) == [0, 1, 2, 3] and model.score(X) == pytest.approx(1)
+    assert OrthogonalNMF(n_components=1).fit([[3.0, 4.0]]).components_.tolist() == [[0.6, 0.8]]
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_units_do_not_matter(rng: np.random.Generator, scale: float) -> None:
+    X, _ = topics(rng)
+    plain, scaled = (OrthogonalNMF(n_components=4, random_state=0).fit(A) for A in (X, scale * X))
+    assert np.array_equal(plain.labels_, scaled.labels_)
+    assert np.allclose(plain.components_, scaled.components_, rtol=0, atol=1e-5)
+
+
+def test_a_warm_start_goes_on_from_the_components(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = topics(rng)
+    model = OrthogonalNMF(n_components=4, n_init=1, warm_start=True, random_state=0).fit(X)
+    objective, labels = model.objective_, model.labels_
+    monkeypatch.setattr(OrthogonalNMF, "_start", None)  # from here on there is no other start
+    model.fit(X)
+    assert model.objective_ <= objective * (1 + 1e-12) and np.array_equal(model.labels_, labels)
+    model.fit(X[:50])  # other samples, the same features
+    assert model.W_.shape == (50, 4) and adjusted_rand_score(labels[:50], model.labels_) == 1
+
+
+@pytest.mark.parametrize("method", ["fit", "predict", "transform", "score"])
+def test_negative_entries_get_a_sentence(method: str, kind: Any) -> None:
+    X = np.array([[1.0, 2.0], [3.0, 0.5]])
+    model = OrthogonalNMF(n_components=1).fit(X)
+    with pytest.raises(ValueError, match="Negative values in data passed to OrthogonalNMF"):
+        getattr(model, method)(kind(-X))

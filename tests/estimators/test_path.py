@@ -1,0 +1,115 @@
+"""The path of sparse PCA: variance against sparsity, cross-validation, the choice by one standard error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from scipy.sparse import csr_array
+from sklearn.decomposition import PCA
+from sklearn.model_selection import ShuffleSplit
+
+from orthoprox.estimators import SparsePCA, SparsePCAPath, sparse_pca_path
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    """Two groups of four among ten features."""
+    rng = np.random.default_rng(202)
+    D = rng.standard_normal((60, 10))
+    D[:, :4] += 3 * rng.standard_normal((60, 1))
+    D[:, 4:8] += 2 * rng.standard_normal((60, 1))
+    return D
+
+
+@pytest.fixture(scope="module")
+def path(X: np.ndarray) -> SparsePCAPath:
+    return sparse_pca_path(X, 2, n_nonzero=[8, 0.2, 20, 5, 8], cv=4)
+
+
+def test_numbers_rise_and_hold(path: SparsePCAPath) -> None:
+    assert np.array_equal(path.n_nonzero, [4, 5, 8, 20])
+    for k, V in zip(path.n_nonzero, path.components, strict=True):
+        assert V.shape == (2, 10) and 2 <= np.count_nonzero(V) <= k
+        assert np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
+
+
+def test_variances_are_those_of_the_components_and_rise_to_that_of_pca(path: SparsePCAPath, X: np.ndarray) -> None:
+    D = X - X.mean(axis=0)
+    kept = [np.sum((D @ V.T) ** 2) / np.sum(D**2) for V in path.components]
+    pca = PCA(2).fit(X).explained_variance_ratio_.sum()
+    assert np.allclose(path.variance_ratio, kept)
+    assert np.allclose(path.relative_variance_ratio, np.array(kept) / pca)
+    assert np.all(np.diff(path.variance_ratio) > 0) and path.relative_variance_ratio[-1] == pytest.approx(1.0)
+
+
+def test_the_planted_groups_are_on_the_path(path: SparsePCAPath) -> None:
+    V = path.components[2]
+    assert np.array_equal(V != 0, [[True] * 4 + [False] * 6, [False] * 4 + [True] * 4 + [False] * 2])
+
+
+def test_errors_are_those_of_samples_left_out(X: np.ndarray) -> None:
+    split = ShuffleSplit(3, test_size=0.3, random_state=0)
+    path = sparse_pca_path(X, 2, n_nonzero=[8], cv=split)
+    lost = [1 - SparsePCA(2, n_nonzero=8).fit(X[train]).score(X[test]) for train, test in split.split(X)]
+    assert path.error is not None and path.error_se is not None
+    assert path.error == pytest.approx(np.mean(lost), rel=1e-6)
+    assert path.error_se == pytest.approx(np.std(lost, ddof=1) / np.sqrt(3), rel=1e-6)
+
+
+def test_the_choice(path: SparsePCAPath) -> None:
+    assert path.best in path.n_nonzero and path.best_one_se == 8  # less misses a group, more is noise
+    made = SparsePCAPath(
+        n_nonzero=np.array([2, 4, 6, 8, 9]),
+        variance_ratio=np.zeros(5),
+        relative_variance_ratio=np.zeros(5),
+        components=(),
+        error=np.array([0.9, 0.55, 0.52, 0.5, 0.6]),
+        error_se=np.array([0.9, 0.01, 0.01, 0.03, 0.5]),
+    )
+    assert (made.best, made.best_one_se) == (8, 6)
+
+
+def test_a_later_point_begins_at_the_one_before(X: np.ndarray) -> None:
+    """From dense to sparse no more than the warm starts take, and no fit is worse than what trimming leaves."""
+    path = sparse_pca_path(X, 2, n_nonzero=[12, 8])
+    chain = SparsePCA(2, n_nonzero=12, warm_start=True).fit(X)
+    chain.set_params(n_nonzero=8).fit(X)
+    assert np.array_equal(path.components[0], chain.components_) and chain.n_iter_ <= 3
+
+
+@pytest.mark.parametrize("kind", [pandas.DataFrame, csr_array])
+def test_every_kind_of_input(kind: Any, X: np.ndarray, path: SparsePCAPath) -> None:
+    X = pandas.DataFrame(X, columns=list("abcdefghij")) if kind is pandas.DataFrame else kind(X)
+    other = sparse_pca_path(X, 2, n_nonzero=[4, 5, 8, 20], cv=4)
+    assert np.allclose(other.variance_ratio, path.variance_ratio, rtol=1e-6)
+    assert np.allclose(other.error, path.error, rtol=1e-4)
+
+
+def test_the_default_grid_reaches_from_few_to_all() -> None:
+    path = sparse_pca_path(np.random.default_rng(5).standard_normal((20, 30)), 2, max_iter=50)
+    assert path.n_nonzero[0] == 2 and path.n_nonzero[-1] == 60 and 8 <= len(path.n_nonzero) <= 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"n_nonzero": []}, "at least one number"),
+        ({"n_nonzero": [1]}, "n_nonzero = 1 is too few"),
+        ({"weight": 1.0}, "weight cannot be given"),
+        ({"n_components": 11}, "at most as many orthonormal components"),
+    ],
+    ids=str,
+)
+def test_bad_wishes_get_a_sentence(settings: dict[str, Any], sentence: str, X: np.ndarray) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        sparse_pca_path(X, **settings)
+
+
+def test_without_cross_validation_there_is_no_choice(X: np.ndarray) -> None:
+    path = sparse_pca_path(X, 2, n_nonzero=[8])
+    for name in ("best", "best_one_se"):
+        with pytest.raises(AttributeError, match="give sparse_pca_path a cv"):
+            getattr(path, name)

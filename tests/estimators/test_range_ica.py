@@ -1,0 +1,176 @@
+"""RangeICA: planted sources, beside FastICA, outliers, conventions, warm starts, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.decomposition import PCA, FastICA
+from sklearn.exceptions import ConvergenceWarning
+
+from orthoprox import RangeICA
+from orthoprox.models import amari_index, least_range
+
+MIXING = np.array([[1.0, 0.5, 0.2], [0.3, 1.0, 0.4], [0.6, -0.2, 1.0]])
+
+
+def sources(m: int, n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1, 1, (m, n))
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return sources(500, 3, 1) @ MIXING.T + [5.0, -2.0, 1.0]
+
+
+@pytest.fixture(scope="module")
+def ica(X: np.ndarray) -> RangeICA:
+    return RangeICA(random_state=0).fit(X)
+
+
+def test_the_parts_fit_together(ica: RangeICA, X: np.ndarray) -> None:
+    S = ica.transform(X)
+    assert np.allclose(S, (X - ica.mean_) @ ica.components_.T, atol=1e-12)
+    assert np.allclose(S.mean(axis=0), 0, atol=1e-12) and np.allclose(S.std(axis=0), 1)
+    assert np.allclose(ica.inverse_transform(S), X) and np.allclose(ica.components_ @ ica.mixing_, np.eye(3))
+    assert ica.score(X) == pytest.approx(1.0) and np.allclose(ica.mean_, X.mean(axis=0))
+    Z = (X - ica.mean_) @ ica.whitening_.T
+    assert np.allclose(Z.T @ Z / 500, np.eye(3), atol=1e-12)
+    # ordered by what they contribute, signs by the largest entry of the mixing matrix
+    sizes = np.sum(ica.mixing_**2, axis=0)
+    assert np.all(np.diff(sizes) <= 0)
+    assert np.all(ica.mixing_[np.argmax(np.abs(ica.mixing_), axis=0), range(3)] > 0)
+    assert amari_index(ica.components_ @ MIXING) < 0.02
+
+
+def test_uncorrelated_sources_if_asked_for(X: np.ndarray) -> None:
+    ica = RangeICA(oblique=False, random_state=0).fit(X)
+    S = ica.transform(X)
+    assert np.allclose(S.T @ S / 500, np.eye(3), atol=1e-10)
+    W = ica.components_ @ np.linalg.pinv(ica.whitening_)
+    assert np.allclose(W @ W.T, np.eye(3), atol=1e-10)
+    assert np.allclose(np.sort(np.abs(W), axis=None), np.sort(np.abs(ica.result_.X), axis=None), atol=1e-10)
+
+
+def test_more_accurate_than_fast_ica_and_the_more_so_the_more_samples() -> None:
+    ours, theirs = {}, {}
+    for m in (300, 2400):
+        errors = []
+        for seed in range(3):
+            X = sources(m, 3, seed) @ MIXING.T
+            plain = FastICA(3, whiten="unit-variance", random_state=seed).fit(X)
+            clean = RangeICA(order=1, random_state=seed).fit(X)
+            errors.append([amari_index(model.components_ @ MIXING) for model in (clean, plain)])
+        ours[m], theirs[m] = np.mean(errors, axis=0)
+    assert ours[300] < 0.5 * theirs[300] and ours[2400] < 0.3 * theirs[2400]
+    # eight times the samples: the error of one falls by eight or so, that of the other by the root of it
+    assert ours[300] / ours[2400] > 4 > theirs[300] / theirs[2400]
+
+
+def test_outliers_are_what_the_order_is_for() -> None:
+    errors = []
+    for seed in range(3):
+        X = sources(500, 3, seed) @ MIXING.T
+        X[:2] += 2 * np.random.default_rng(100 + seed).standard_normal((2, 3))
+        models = RangeICA(order=1, random_state=0), RangeICA(order=0.05, random_state=0)
+        errors.append([amari_index(model.fit(X).components_ @ MIXING) for model in models])
+    plain, robust = np.mean(errors, axis=0)
+    assert robust < 0.5 * plain
+
+
+def test_fewer_sources_within_the_leading_components(X: np.ndarray) -> None:
+    two = RangeICA(2, random_state=0).fit(X)
+    pca = PCA(2).fit(X)
+    assert two.components_.shape == (2, 3) and two.mixing_.shape == (3, 2)
+    assert two.score(X) == pytest.approx(pca.explained_variance_ratio_.sum(), rel=1e-9)
+    assert np.allclose(two.inverse_transform(two.transform(X)), pca.inverse_transform(pca.transform(X)))
+
+
+def test_directions_without_variation_are_left_out(X: np.ndarray) -> None:
+    wide = np.hstack([X, X[:, :1] + X[:, 1:2], np.ones((500, 1))])
+    found = RangeICA(random_state=0).fit(wide)
+    assert found.components_.shape == (3, 5)
+    assert amari_index(found.components_ @ np.vstack([MIXING, MIXING[:1] + MIXING[1:2], np.zeros((1, 3))])) < 0.02
+    with pytest.raises(ValueError, match="varies in 3"):
+        RangeICA(4).fit(wide)
+    with pytest.raises(ValueError, match="does not vary"):
+        RangeICA().fit(np.ones((10, 2)))
+
+
+def test_features_of_very_different_sizes() -> None:
+    X = sources(500, 3, 1) @ MIXING.T
+    plain, scaled = (RangeICA(tol=1e-6, random_state=0).fit(X * s) for s in (1.0, [1.0, 1e-4, 1e3]))
+    assert amari_index(scaled.components_ @ (MIXING * [[1.0], [1e-4], [1e3]])) < 0.02
+    assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-4)
+    Z = (X * [1.0, 1e-4, 1e3] - scaled.mean_) @ scaled.whitening_.T
+    assert np.allclose(Z.T @ Z / 500, np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize(("order", "k"), [(1, 1), (7, 7), (0.1, 50), (0.0001, 1), (None, 5), (0.5, 250)])
+def test_the_order_is_a_number_or_a_share(order: Any, k: int, X: np.ndarray) -> None:
+    fitted = RangeICA(order=order, oblique=False, random_state=0, tol=1e-2).fit(X)
+    S = np.sort(fitted.transform(X), axis=0)
+    assert fitted.objective_ == pytest.approx(np.sum(S[-k:].mean(axis=0) - S[:k].mean(axis=0)), rel=1e-9)
+
+
+def test_a_warm_start_begins_at_the_last_sources(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    ica = RangeICA(warm_start=True, oblique=False, random_state=0).fit(X)
+    last, starts, run = ica.components_, [], RangeICA._run
+
+    def watched(self: Any, data: Any, problem: Any, X0: Any, *, warm: bool) -> Any:
+        starts.append((self.whitening_.T @ X0, warm))
+        return run(self, data, problem, X0, warm=warm)
+
+    monkeypatch.setattr(RangeICA, "_run", watched)
+    ica.fit(X)
+    assert np.allclose(starts[0][0].T, last) and starts[0][1]
+    ica.set_params(n_components=2).fit(X)
+    assert not starts[1][1]
+
+
+def test_ctrl_c_in_the_last_part_keeps_what_there_is(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orthoprox.estimators.range_ica.least_range", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted in its last part"):
+        stopped = RangeICA(random_state=0).fit(X)
+    plain = RangeICA(oblique=False, random_state=0).fit(X)
+    assert np.allclose(stopped.components_, plain.components_)
+
+
+def test_the_last_part_is_what_it_says(X: np.ndarray, ica: RangeICA) -> None:
+    S = (X - ica.mean_) @ ica.whitening_.T @ ica.result_.X
+    T = S @ least_range(S, order=5)
+    P = np.abs(np.corrcoef(T.T, ica.transform(X).T)[:3, 3:])
+    assert np.allclose(np.sort(P, axis=0)[-1], 1.0, atol=1e-9)
+
+
+def test_sparse_samples_are_unmixed_without_filling_them_in() -> None:
+    rng = np.random.default_rng(3)
+    S = rng.uniform(-1, 1, (400, 2)) * (rng.random((400, 2)) < 0.5)
+    X = S @ np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
+    dense, sparse = RangeICA(random_state=0).fit(X), RangeICA(random_state=0).fit(csr_array(X))
+    assert np.allclose(dense.components_, sparse.components_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (0, "between 1 and half"),
+        (251, "250; given 251"),
+        (0.6, "share of the samples"),
+        ("1", "whole number"),
+        (-0.1, "share"),
+    ],
+)
+def test_a_bad_order_gets_a_sentence(order: Any, words: str, X: np.ndarray) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        RangeICA(order=order).fit(X)
+
+
+def test_sources_of_another_number_are_refused(ica: RangeICA) -> None:
+    with pytest.raises(ValueError, match="each of the 3 sources; given 2"):
+        ica.inverse_transform(np.ones((4, 2)))

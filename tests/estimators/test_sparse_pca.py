@@ -1,0 +1,349 @@
+"""Sparse PCA as an estimator: exact zeros, exact orthonormality, planted answers, every way to ask for sparsity."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from scipy.sparse import random_array
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+
+from orthoprox import SparsePCA, named, solve
+from orthoprox.datasets import load
+from orthoprox.estimators import _sparsity
+from orthoprox.solvers import OADMM
+
+PER = 3
+
+
+def planted(m: int = 60, n: int = 12, r: int = 3, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    """Samples with r groups of three features, and the groups as 0/1 rows, by falling variance."""
+    rng = np.random.default_rng(101)
+    groups = np.zeros((r, n))
+    for j in range(r):
+        groups[j, PER * j : PER * (j + 1)] = 1
+    scores = rng.standard_normal((m, r)) * np.arange(2 * r, r, -1)
+    return scores @ groups + noise * rng.standard_normal((m, n)), groups
+
+
+def exact(fitted: Any) -> bool:
+    """Orthonormal to rounding, no row of zeros, sorted, the largest entry of each positive."""
+    V = fitted.components_
+    gap = np.max(np.abs(V @ V.T - np.eye(len(V))))
+    largest = V[np.arange(len(V)), np.argmax(np.abs(V), axis=1)]
+    falling = np.all(np.diff(fitted.explained_variance_) <= 1e-9 * fitted.explained_variance_[0])
+    return bool(gap <= 1e-12 and np.all(largest > 0) and falling)
+
+
+def best_by_enumeration(X: np.ndarray, k: int) -> float:
+    """The largest variance of one component with k nonzeros."""
+    C = np.cov(X.T)
+    sets = itertools.combinations(range(len(C)), k)
+    return max(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in sets)
+
+
+# ---------------------------------------------------------------- the answer
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [{"n_nonzero": 9}, {"n_nonzero": 0.25}, {"n_nonzero_per_component": 3}, {"n_nonzero_per_component": 0.25}]
+    + [{"weight": 0.5, "penalty": name} for name in ("l1", "mcp", "scad")],
+    ids=str,
+)
+def test_planted_groups_are_found(wish: dict[str, Any]) -> None:
+    X, groups = planted()
+    fitted = SparsePCA(3, **wish).fit(X)
+    assert exact(fitted) and fitted.result_.converged
+    assert np.array_equal(fitted.components_ != 0, groups != 0)
+    assert np.array_equal(fitted.n_nonzero_, [3, 3, 3])
+    assert np.allclose(fitted.components_, groups / np.sqrt(PER), atol=0.1)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 7])
+def test_one_component_against_all_sets_of_features(k: int) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 8)) @ np.diag(np.arange(1.0, 9.0)) @ rng.standard_normal((8, 8))
+    fitted = SparsePCA(1, n_nonzero=k, n_init=5, random_state=0).fit(X)
+    assert fitted.n_nonzero_[0] == k
+    assert fitted.explained_variance_[0] == pytest.approx(best_by_enumeration(X, k), rel=1e-6)
+
+
+def test_as_many_components_as_nonzeros_are_single_features() -> None:
+    X, _ = planted()
+    fitted = SparsePCA(3, n_nonzero=3).fit(X)
+    assert exact(fitted) and np.allclose(np.sort(fitted.components_, axis=1), [[0.0] * 11 + [1.0]] * 3)
+
+
+def test_without_zeros_it_is_pca() -> None:
+    X, _ = planted()
+    for wish in ({"n_nonzero": 1.0}, {"weight": 0.0}, {"n_nonzero_per_component": 12}):
+        fitted, pca = SparsePCA(3, **wish, n_init=2, random_state=0).fit(X), PCA(3).fit(X)
+        signs = np.sign(np.sum(fitted.components_ * pca.components_, axis=1, keepdims=True))
+        assert np.allclose(fitted.components_, signs * pca.components_, atol=1e-5)
+        assert np.allclose(fitted.explained_variance_, pca.explained_variance_)
+        assert np.allclose(fitted.explained_variance_ratio_, pca.explained_variance_ratio_)
+        assert np.allclose(fitted.adjusted_variance_ratio_, pca.explained_variance_ratio_, atol=1e-6)
+
+
+def test_the_principal_components_themselves_need_no_step() -> None:
+    X = np.random.default_rng(12).standard_normal((40, 15))  # no gap between the variances
+    assert SparsePCA(3, n_nonzero=1.0).fit(X).n_iter_ == 0
+
+
+def test_of_several_starts_the_best_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, run, objectives = np.random.default_rng(8).standard_normal((25, 11)), SparsePCA._run, []
+
+    def watched(*given: Any, **settings: Any) -> Any:
+        result = run(*given, **settings)
+        objectives.append(result.objective)
+        return result
+
+    monkeypatch.setattr(SparsePCA, "_run", watched)
+    monkeypatch.setattr("orthoprox.estimators._exact.is_worth_it", lambda *_: False)  # it would be better than all
+    fitted = SparsePCA(3, n_nonzero=7, n_init=6, random_state=0).fit(X)
+    assert len(objectives) == 6 and max(objectives) > min(objectives) + 1e-3
+    assert fitted.objective_ == min(objectives)
+
+
+def test_a_critical_point_among_those_with_these_zeros() -> None:
+    """No rotation within the set of nonzeros gains: with disjoint columns, each is an eigenvector on its set."""
+    X, _ = planted()
+    fitted = SparsePCA(3, n_nonzero=9).fit(X)
+    C = np.cov(X.T)
+    for v, variance in zip(fitted.components_, fitted.explained_variance_, strict=True):
+        on = v != 0
+        assert np.allclose(C[np.ix_(on, on)] @ v[on], variance * v[on], rtol=1e-6)
+
+
+def test_variances_add_up_to_what_a_reconstruction_keeps() -> None:
+    X, _ = planted(noise=2.0)
+    fitted = SparsePCA(3, n_nonzero=14).fit(X)
+    T = fitted.transform(X)
+    D = X - X.mean(axis=0)
+    lost = np.sum((X - fitted.inverse_transform(T)) ** 2) / np.sum(D**2)
+    assert fitted.explained_variance_ratio_.sum() == pytest.approx(1 - lost)
+    assert fitted.score(X) == pytest.approx(1 - lost)
+    assert np.allclose(fitted.explained_variance_, T.var(axis=0, ddof=1))
+    # What the scores before it do not explain of each score, by regression.
+    for j, own in enumerate(fitted.adjusted_variance_ratio_):
+        rest = T[:, j] - T[:, :j] @ np.linalg.lstsq(T[:, :j], T[:, j], rcond=None)[0]
+        assert own == pytest.approx(np.sum(rest**2) / np.sum(D**2))
+
+
+def test_score_is_about_the_mean_of_the_fit() -> None:
+    X, _ = planted()
+    fitted, other = SparsePCA(3, n_nonzero=9).fit(X), X[:20] + 5.0
+    residual = other - fitted.inverse_transform(fitted.transform(other))
+    assert fitted.score(other) == pytest.approx(1 - np.sum(residual**2) / np.sum((other - X.mean(axis=0)) ** 2))
+
+
+@pytest.mark.parametrize(("wish", "most"), [({"n_nonzero": 7}, 7), ({"n_nonzero_per_component": 2}, 6)], ids=str)
+def test_a_warm_start_with_fewer_nonzeros_begins_with_the_largest_of_the_last_fit(
+    wish: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = np.random.default_rng(8).standard_normal((25, 11))
+    fitted = SparsePCA(3, n_nonzero=20, warm_start=True).fit(X)
+    V, starts = fitted.components_, []
+
+    def watched(problem: Any, solver: Any, X0: np.ndarray, **rest: Any) -> Any:
+        starts.append(X0.T)
+        return solve(problem, solver, X0, **rest)
+
+    monkeypatch.setattr("orthoprox.estimators._base.solve", watched)
+    fitted.set_params(n_nonzero=None).set_params(**wish).fit(X)
+    (start,) = starts
+    assert np.max(np.abs(start @ start.T - np.eye(3))) <= 1e-12
+    assert np.count_nonzero(start) <= most and np.all(V[start != 0] != 0)
+
+
+def test_ctrl_c_is_told_although_the_point_is_made_critical_on_its_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = planted()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OADMM, "step", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted in run 1 of 2"):
+        fitted = SparsePCA(3, n_nonzero=9, n_init=2).fit(X)
+    assert exact(fitted) and np.count_nonzero(fitted.components_) <= 9
+
+
+# ---------------------------------------------------------------- asking for sparsity
+
+
+@pytest.mark.parametrize("k", [3, 4, 7, 13, 20, 30])
+def test_never_more_nonzeros_than_asked_for(k: int) -> None:
+    X = np.random.default_rng(8).standard_normal((25, 11))
+    fitted = SparsePCA(3, n_nonzero=k).fit(X)
+    assert exact(fitted) and np.count_nonzero(fitted.components_) <= k
+
+
+@pytest.mark.parametrize("caps", [1, 2, 5, 0.4, 0.01, [6, 2, 1], [1, 4, 9], np.array([3, 3, 2])], ids=str)
+def test_caps_on_single_components_hold(caps: Any) -> None:
+    X = np.random.default_rng(8).standard_normal((25, 11)) @ np.diag(np.arange(11.0, 0.0, -1.0))
+    fitted = SparsePCA(3, n_nonzero_per_component=caps).fit(X)
+    V, most = fitted.components_, max(1, int(11 * caps)) if isinstance(caps, float) else caps
+    assert np.max(np.abs(V @ V.T - np.eye(3))) <= 1e-12 and np.all(fitted.n_nonzero_ >= 1)
+    assert np.all(np.count_nonzero(V, axis=1) <= most)
+
+
+def test_the_first_cap_is_that_of_the_component_with_most_variance() -> None:
+    X, groups = planted()
+    fitted = SparsePCA(3, n_nonzero_per_component=[3, 2, 1]).fit(X)
+    assert exact(fitted) and np.array_equal(fitted.n_nonzero_, [3, 2, 1])
+    assert np.array_equal(fitted.components_[0] != 0, groups[0] != 0)
+    small = SparsePCA(3, n_nonzero_per_component=[1, 2, 3]).fit(X)  # caps come first, then the order
+    assert np.all(small.n_nonzero_ <= [1, 2, 3])
+
+
+def test_room_under_the_caps_is_used() -> None:
+    """Of twelve nonzeros in all one column gets more and one less: trimming alone would leave that one short."""
+    X = np.random.default_rng(21).standard_normal((50, 20))
+    fitted = SparsePCA(2, n_nonzero_per_component=6).fit(X)
+    assert np.array_equal(fitted.n_nonzero_, [6, 6])
+
+
+@pytest.mark.parametrize(("n", "r", "k"), [(50, 2, 20), (8, 2, 4), (4, 3, 6), (1, 1, 1), (2, 2, 4)])
+def test_the_default_is_a_fifth_and_at_least_two_for_each(n: int, r: int, k: int) -> None:
+    X = np.random.default_rng(4).standard_normal((20, n))
+    fitted = SparsePCA(r).fit(X)
+    assert _sparsity.total(None, n, r) == k and r <= np.count_nonzero(fitted.components_) <= k
+
+
+def test_more_weight_means_fewer_nonzeros_and_at_last_one_each() -> None:
+    X, _ = planted(noise=1.0)
+    counts = [np.count_nonzero(SparsePCA(3, weight=w).fit(X).components_) for w in (0.1, 1.0, 300.0)]
+    assert counts[0] > counts[1] > counts[2] == 3
+
+
+def test_a_group_penalty_chooses_features_for_all_components() -> None:
+    X, groups = planted()
+    fitted = SparsePCA(2, weight=1.0, penalty="group").fit(X)
+    used = np.any(fitted.components_ != 0, axis=0)
+    assert exact(fitted) and 2 <= np.count_nonzero(used) <= 9
+    assert np.all(groups[:, used].sum(axis=0) == 1)
+    T = fitted.transform(X)
+    assert abs(np.corrcoef(T.T)[0, 1]) < 1e-6  # principal axes
+    assert np.count_nonzero(SparsePCA(2, weight=1e4, penalty="group").fit(X).components_.any(axis=0)) == 2
+
+
+@pytest.mark.parametrize("solver", ["oadmm-ep", "manpg-ada", named("oadmm", explore=5)])
+def test_other_solvers_give_exact_zeros_too(solver: Any) -> None:
+    X, _ = planted()
+    fitted = SparsePCA(3, n_nonzero=9, solver=solver, max_iter=500).fit(X)
+    assert exact(fitted) and np.count_nonzero(fitted.components_) <= 9
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"n_nonzero": 2}, "n_nonzero = 2 is too few: each of the 3 components"),
+        ({"n_nonzero": 1.5}, "must be above 0 and at most 1"),
+        ({"n_nonzero": 0}, "n_nonzero must be at least 1"),
+        ({"n_nonzero": True}, "n_nonzero must be at least 1"),
+        ({"n_nonzero": "few"}, "n_nonzero must be a whole number or a fraction"),
+        ({"n_nonzero": 9, "weight": 1.0}, "Only one of n_nonzero, n_nonzero_per_component, weight"),
+        ({"n_nonzero_per_component": [3, 3]}, "one for each of the 3 components; given 2"),
+        ({"n_nonzero_per_component": 0.0}, "above 0 and at most 1"),
+        ({"penalty": "mcp"}, "needs a weight"),
+        ({"weight": 1.0, "penalty": "l2"}, "penalty must be one of"),
+        ({"weight": -1.0}, "must not be negative"),
+    ],
+    ids=str,
+)
+def test_bad_wishes_get_a_sentence(settings: dict[str, Any], sentence: str) -> None:
+    X, _ = planted()
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        SparsePCA(3, **settings).fit(X)
+
+
+# ---------------------------------------------------------------- the data
+
+
+def test_units_do_not_matter() -> None:
+    X, _ = planted(noise=1.0)
+    one = SparsePCA(3, n_nonzero=12).fit(X)
+    for scale in (1e-8, 1e8):
+        other = SparsePCA(3, n_nonzero=12).fit(scale * X)
+        assert np.array_equal(other.components_ != 0, one.components_ != 0)
+        assert np.allclose(other.components_, one.components_, atol=1e-8)
+        assert np.allclose(other.explained_variance_, scale**2 * one.explained_variance_)
+
+
+def test_where_the_origin_is_does_not_matter() -> None:
+    X, _ = planted()
+    one, other = SparsePCA(3, n_nonzero=9).fit(X), SparsePCA(3, n_nonzero=9).fit(X + np.arange(12.0))
+    assert np.allclose(one.components_, other.components_, atol=1e-8)
+    assert np.allclose(other.mean_ - one.mean_, np.arange(12.0))
+
+
+@pytest.mark.parametrize(("m", "n"), [(500, 6), (10, 300), (2, 5)])
+def test_tall_and_wide(m: int, n: int) -> None:
+    fitted = SparsePCA(3).fit(np.random.default_rng(6).standard_normal((m, n)))
+    assert exact(fitted) and np.all(fitted.explained_variance_ratio_ <= 1)
+    assert fitted.adjusted_variance_ratio_.shape == (3,)
+    assert fitted.adjusted_variance_ratio_.sum() <= 1 and np.all(fitted.adjusted_variance_ratio_[min(m, 3) :] == 0)
+
+
+def test_a_wide_sparse_matrix() -> None:
+    S = random_array((40, 2000), density=0.01, rng=np.random.default_rng(9), format="csr")
+    fitted = SparsePCA(2, n_nonzero=20).fit(S)
+    assert exact(fitted) and fitted.score(S) == pytest.approx(fitted.explained_variance_ratio_.sum())
+
+
+def test_constant_columns_get_no_loadings() -> None:
+    X, _ = planted()
+    X[:, [0, 5]] = 0.1
+    fitted = SparsePCA(3, n_nonzero=7).fit(X)
+    assert exact(fitted) and not np.any(fitted.components_[:, [0, 5]])
+
+
+def test_more_components_than_the_data_have_directions() -> None:
+    X = np.outer(np.arange(10.0), [1.0, 2.0, 3.0, 4.0, 5.0])
+    fitted = SparsePCA(4, n_nonzero=8).fit(X)
+    assert exact(fitted) and fitted.explained_variance_ratio_.sum() == pytest.approx(1.0, abs=0.2)
+
+
+def test_a_table_with_names_and_whole_numbers() -> None:
+    X, groups = planted()
+    frame = pandas.DataFrame((10 * X).astype(int), columns=[f"q{i}" for i in range(12)])
+    fitted = SparsePCA(3, n_nonzero=9).fit(frame)
+    loadings = pandas.DataFrame(fitted.components_, columns=fitted.feature_names_in_)
+    assert [list(loadings.columns[row != 0]) for row in groups] == [
+        list(loadings.columns[row != 0]) for row in fitted.components_
+    ]
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        (np.array([[1.0, np.nan], [2.0, 1.0], [0.0, 1.0]]), "contains NaN"),
+        (np.ones((5, 3)), "All features of X are constant"),
+        (np.full((10, 3), 0.1), "All features of X are constant"),
+        (np.array([[1e200, 0.0, 0.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), "their squares overflow"),
+        (np.ones((1, 3)), "1 sample"),
+        (pandas.DataFrame({"name": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]}), "could not convert string to float"),
+    ],
+    ids=["nan", "constant", "tenths", "huge", "one sample", "words"],
+)
+def test_bad_data_get_a_sentence(X: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence), np.errstate(over="ignore"):
+        SparsePCA(1).fit(X)
+
+
+# ---------------------------------------------------------------- real data
+
+
+@pytest.mark.slow
+def test_most_of_the_variance_of_handwritten_digits_with_a_ninth_of_the_loadings(shared_data: Path) -> None:
+    D = load("mnist-1500-500", seed=0, folder=shared_data).X
+    fitted = SparsePCA(20, n_nonzero=0.114).fit(D)
+    pca = np.sum(np.linalg.svd(D - D.mean(axis=0), compute_uv=False)[:20] ** 2)
+    assert exact(fitted) and np.count_nonzero(fitted.components_) <= 1140
+    assert np.sum((D @ fitted.components_.T) ** 2) >= 0.82 * pca

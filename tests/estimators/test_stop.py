@@ -1,0 +1,79 @@
+"""When a fit stops: every part of Crit counts, units do not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orthoprox import Critical, Iterations, Problem, Status, Stiefel, solve
+from orthoprox.estimators._stop import Settled, Still, is_small
+from orthoprox.models import sparse_pca
+from orthoprox.problem import Certificate, criticality
+from orthoprox.terms import L1
+
+D = np.random.default_rng(41).standard_normal((30, 8))
+
+
+def small(problem: Problem, X: np.ndarray, y: np.ndarray, z: np.ndarray, tolerance: float) -> bool:
+    at = Certificate(problem.at(X), y, z)
+    return is_small(problem, at, criticality(problem, at), tolerance)
+
+
+@pytest.fixture(scope="module")
+def solved() -> Any:
+    problem = sparse_pca(D, n_components=2, weight=0.1)
+    return problem, solve(problem, stop=Iterations(300) | Critical(1e-10))
+
+
+def test_a_solution_passes_and_any_part_alone_fails_it(solved: Any) -> None:
+    problem, result = solved
+    X, y, z = result.X, result.y, result.z
+    assert small(problem, X, y, z, 1e-8)
+    assert not small(problem, X, y + 1e-3 * np.sign(y), z, 1e-4)  # primal
+    assert not small(problem, X, y, 1.01 * z, 1e-4)  # dual: the slope of h at nonzeros is the weight
+    other = problem.M.random(5)
+    assert not small(problem, other, other, 0.1 * np.sign(other), 1e-4)  # stationarity
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e7])
+def test_units_do_not_matter(scale: float) -> None:
+    X = Stiefel(8, 2).random(6)
+    one = sparse_pca(D, n_components=2, weight=0.1)
+    other = sparse_pca(scale * D, n_components=2, weight=0.1 * scale**2)
+    z = 0.1 * np.sign(X)
+    passes = [small(one, X, X, z, tolerance) for tolerance in np.geomspace(1e-3, 10, 30)]
+    assert passes == [small(other, X, X, scale**2 * z, tolerance) for tolerance in np.geomspace(1e-3, 10, 30)]
+    assert not passes[0] and passes[-1]
+
+
+def test_without_f_the_subgradient_is_the_measure() -> None:
+    problem = Problem(M=Stiefel(8, 2), h=L1(1e-9))
+    X = problem.M.random(7)
+    assert not small(problem, X, X, 1e-9 * np.sign(X), 1e-3)
+    corner = np.eye(8, 2)
+    assert small(problem, corner, corner, 1e-9 * corner, 1e-3)
+
+
+def test_no_tolerance_means_never_and_a_negative_one_is_refused(solved: Any) -> None:
+    problem, result = solved
+    run = solve(problem, X0=result.X, stop=Iterations(3) | Settled(0.0))
+    assert run.status is Status.ITERATIONS
+    assert solve(problem, resume=result.state, stop=Iterations(10**6) | Settled(1e-6)).converged
+    with pytest.raises(ValueError, match="tol must not be negative"):
+        Settled(-1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_still_when_the_objective_has_not_moved_for_long_enough(unit: float) -> None:
+    def now(values: list[float]) -> Any:
+        *before, last = [unit * value for value in values]
+        return SimpleNamespace(recent=lambda _, count: before[-count:], objective=last)
+
+    rule = Still(window=3, tolerance=1e-6)
+    assert rule(now([5.0, 2.0, 2.0, 2.0, 2.0 + 1e-7])) is Status.STALLED
+    assert rule(now([2.0, 2.0, 2.0])) is None  # too short
+    assert rule(now([5.0, 2.1, 2.0, 2.0, 2.0])) is None
+    assert rule(now([2.0, 2.0, 2.0, 2.0, 2.0 - 1e-4])) is None
