@@ -14,12 +14,14 @@ def blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
-def test_the_examples_of_the_readme_run_one_after_the_other(capsys):
+def test_the_examples_of_the_readme_run_one_after_the_other(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in blocks("README.md"):
         exec(block, names)
     assert "objective" in capsys.readouterr().out
     assert names["result"].X.shape == (50, 5)
+    assert (tmp_path / "loadings.png").stat().st_size > 1000
 
 
 def test_the_example_of_the_theory_page_runs():

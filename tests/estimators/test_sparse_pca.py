@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+import polars
 import pytest
 from scipy.sparse import random_array
 from sklearn.decomposition import PCA
@@ -328,7 +329,7 @@ def test_a_table_with_names_and_whole_numbers() -> None:
         (np.full((10, 3), 0.1), "All features of X are constant"),
         (np.array([[1e200, 0.0, 0.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), "their squares overflow"),
         (np.ones((1, 3)), "1 sample"),
-        (pandas.DataFrame({"name": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]}), "could not convert string to float"),
+        (pandas.DataFrame({"name": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]}), "Every column must hold numbers; 'name'"),
     ],
     ids=["nan", "constant", "tenths", "huge", "one sample", "words"],
 )
@@ -347,3 +348,12 @@ def test_most_of_the_variance_of_handwritten_digits_with_a_ninth_of_the_loadings
     pca = np.sum(np.linalg.svd(D - D.mean(axis=0), compute_uv=False)[:20] ** 2)
     assert exact(fitted) and np.count_nonzero(fitted.components_) <= 1140
     assert np.sum((D @ fitted.components_.T) ** 2) >= 0.82 * pca
+
+
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
+def test_columns_of_words_are_named(kind: Any) -> None:
+    table = {"height": [1.0, 2.0, 4.0], "name": ["a", "b", "c"], "width": [2, 1, 1], "colour": ["x", "y", "z"]}
+    with pytest.raises(ValueError, match="'name', 'colour' of this frame do not. Leave such columns out"):
+        SparsePCA(1).fit(kind(table))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        SparsePCA(1).fit(kind({"height": [1.0, 2.0, np.nan], "width": [2.0, 1.0, 1.0]}))

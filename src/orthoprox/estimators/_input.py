@@ -42,14 +42,34 @@ class Data:
 
 def validated(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
     """X as a NumPy array or a sparse matrix by rows, of float32 or float64, with names and sizes checked."""
-    return validate_data(
-        estimator,
-        X,
-        reset=fitting,
-        accept_sparse="csr",
-        dtype=(np.float64, np.float32),
-        ensure_min_samples=least if fitting else 1,
-    )
+    try:
+        return validate_data(
+            estimator,
+            X,
+            reset=fitting,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_min_samples=least if fitting else 1,
+        )
+    except (ValueError, TypeError) as error:
+        words = _not_numbers(X)
+        if not words:
+            raise
+        raise ValueError(
+            f"Every column must hold numbers; {', '.join(words)} of this frame {'do' if len(words) > 1 else 'does'} not. "
+            "Leave such columns out, or encode them as numbers."
+        ) from error
+
+
+def _not_numbers(X: Any) -> list[str]:
+    """The names of the columns of a frame that cannot be read as numbers."""
+    found = []
+    for name in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[name]).astype(np.float64)
+        except (ValueError, TypeError):
+            found.append(repr(name))
+    return found
 
 
 def read(estimator: Any, X: Any, *, centre: bool) -> Data:
