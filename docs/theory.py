@@ -12,8 +12,9 @@ import numpy as np
 
 from orthoprox import Iterations, Recorder, named, solve
 from orthoprox.cli.demo import BETA0, WEIGHT, digits
-from orthoprox.cli.figures import STYLES, figure
 from orthoprox.models import sparse_pca
+from orthoprox.plotting._canvas import figure
+from orthoprox.plotting._style import style
 from orthoprox.theory import Constants, Lyapunov
 
 HERE = Path(__file__).parent
@@ -55,8 +56,8 @@ def report(name: str, h, constants: Constants) -> None:
 def draw(path: Path, histories: dict) -> None:
     canvas = figure(figsize=(10, 7.5), layout="constrained")
     (a, b), (c, d) = canvas.subplots(2, 2)
-    for name, h in histories.items():
-        colour, dashes = STYLES[name]
+    for i, (name, h) in enumerate(histories.items()):
+        colour, dashes, _ = style(i)
         T = h.iteration
         a.loglog(T[1:], h.decrease[1:], dashes, color=colour, lw=1, label=f"{name}: decrease")
         a.loglog(T[1:], h.required[1:], ":", color=colour, lw=1.5, label=f"{name}: required")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.tiny import made_up, tiny
-from orthoprox.experiments.figures import STYLES, _figure, draw
+from orthoprox.experiments.figures import _figure, draw
 from orthoprox.experiments.gather import Gathered
 from orthoprox.experiments.outputs import publish, write_outputs
 from orthoprox.experiments.report import report, thinned
@@ -109,7 +109,6 @@ def test_a_figure_has_a_panel_for_each_data_set_and_a_curve_for_each_method(gath
         assert panel.lines[0].get_xdata()[-1] == 10.0
         looks = {(line.get_linestyle(), line.get_marker()) for line in panel.lines}
         assert len(looks) == 2  # told apart without colour
-    assert len({style[1:] for style in STYLES}) == len(STYLES)
     eight = tiny(datasets=tuple(f"randn-{m}-12" for m in range(40, 48)), methods=METHODS, weights=(5.0,))
     whole = _figure(eight, [made_up("A", 1.0, dataset=d, curve=CURVE) for d in eight.datasets], "steps", "t")
     shape = whole.axes[0].get_subplotspec().get_gridspec()

@@ -5,32 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from orthoprox import Result
-from orthoprox.cli.figures import figure
+from orthoprox.plotting import convergence
+from orthoprox.plotting._canvas import figure
+from orthoprox.plotting._style import signed_image
 
 
 def draw_run(path: Path, result: Result[Any], model: str) -> None:
     """Objective and criticality along the run, and the entries of the solution."""
-    canvas = figure(figsize=(11, 3.6), layout="constrained")
-    left, middle, right = canvas.subplots(1, 3)
-    history = result.history
-    for panel, values, label in (
-        (left, history.objective, "objective"),
-        (middle, history.criticality, "criticality"),
-    ):
-        panel.plot(history.iteration, values, color="#1b4f72")
-        panel.set_xlabel("iterations")
-        panel.set_ylabel(label)
-        panel.grid(alpha=0.3)
-    if np.any(history.criticality > 0):
-        middle.set_yscale("log")
+    canvas = figure(figsize=(9, 6), layout="constrained")
+    left, right = canvas.subfigures(1, 2, width_ratios=(3, 2))
+    convergence(result, against=["iteration"], figure=left)
     X = result.y if result.y.shape == result.X.shape else result.X
-    top = float(np.max(np.abs(X))) or 1.0
-    image = right.imshow(X, cmap="RdBu_r", vmin=-top, vmax=top, aspect="auto", interpolation="nearest")
-    right.set_xlabel("component")
-    right.set_ylabel("feature")
-    canvas.colorbar(image, ax=right)
+    panel = right.subplots()
+    image = signed_image(panel, X, aspect="auto", interpolation="nearest")
+    panel.set_xlabel("component")
+    panel.set_ylabel("feature")
+    right.colorbar(image, ax=panel)
     canvas.suptitle(f"{model}, {result.solver.name}: {result.iterations} iterations", fontsize=11)
     canvas.savefig(path, dpi=150)

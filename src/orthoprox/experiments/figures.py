@@ -9,25 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox._extras import extra
 from orthoprox.experiments.gather import Run
 from orthoprox.experiments.spec import Experiment
+from orthoprox.plotting._canvas import figure
+from orthoprox.plotting._style import curve, style
 
 AXES = {"seconds": "seconds in the method", "steps": "iterations"}
-STYLES = (  # colour, dashes, marker: told apart in grey by the last two
-    ("#1b4f72", "-", "o"),
-    ("#c0392b", "--", "s"),
-    ("#239b56", "-.", "^"),
-    ("#8e44ad", ":", "v"),
-    ("#d68910", "-", "D"),
-    ("#148f77", "--", "x"),
-    ("#7f8c8d", "-.", "+"),
-    ("#000000", "-", "*"),
-    ("#af601a", ":", "p"),
-    ("#2e86c1", "--", "h"),
-)
 COLUMNS = 4
-MARKERS = 8
 
 
 def draw(
@@ -70,21 +58,17 @@ def _title(experiment: Experiment, weight: float, kept: float | None) -> str:
 
 
 def _figure(experiment: Experiment, runs: Sequence[Run], axis: str, title: str) -> Any:
-    extra("matplotlib", "plots", "A figure")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     columns = min(COLUMNS, len(experiment.datasets))
     lines = math.ceil(len(experiment.datasets) / columns)
-    canvas = Figure(figsize=(3.4 * columns, 2.7 * lines + 1.1), layout="constrained")
-    FigureCanvasAgg(canvas)
+    canvas = figure(figsize=(3.4 * columns, 2.7 * lines + 1.1), layout="constrained")
     panels = canvas.subplots(lines, columns, squeeze=False).ravel()
-    styles = {method.label: STYLES[i % len(STYLES)] for i, method in enumerate(experiment.methods)}
+    styles = {method.label: style(i) for i, method in enumerate(experiment.methods)}
     handles: dict[str, Any] = {}
     for dataset, panel in zip(experiment.datasets, panels, strict=False):
         here = [run for run in runs if run.job.dataset == dataset]
         for run in here:
-            handles[run.label] = _curve(panel, run, axis, styles[run.label])
+            history = run.stored.history
+            handles[run.label] = curve(panel, history[axis], history["objective"], styles[run.label])
         if all(np.all(run.stored.history["objective"] > 0) for run in here):
             panel.set_yscale("log")
         panel.set_title(dataset, fontsize=9)
@@ -100,12 +84,3 @@ def _figure(experiment: Experiment, runs: Sequence[Run], axis: str, title: str) 
         [handles[label] for label in ordered], ordered, loc="outside lower center", ncols=2 * columns, fontsize=8
     )
     return canvas
-
-
-def _curve(panel: Any, run: Run, axis: str, style: tuple[str, str, str]) -> Any:
-    x, y = run.stored.history[axis], run.stored.history["objective"]
-    colour, dashes, marker = style
-    # markers at even distances along the axis, also where records are dense
-    marks = np.unique(np.searchsorted(x, np.linspace(x[0], x[-1], MARKERS)).clip(0, len(x) - 1))
-    (line,) = panel.plot(x, y, dashes, color=colour, marker=marker, markevery=marks.tolist(), ms=4, lw=1.2, mfc="none")
-    return line

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox.experiments.figures import STYLES
 from orthoprox.experiments.gather import Gathered, Run
 from orthoprox.experiments.table import COLUMNS, row
+from orthoprox.plotting._style import style
 
 POINTS = 100
 """At most so many of each curve: a report of all figures stays below three megabytes."""
@@ -72,7 +72,7 @@ def _data(gathered: Gathered, points: int) -> dict[str, Any]:
 
 
 def _style(i: int) -> dict[str, str]:
-    colour, dashes, marker = STYLES[i % len(STYLES)]
+    colour, dashes, marker = style(i)
     return {"colour": colour, "dash": DASHES[dashes], "marker": marker}
 
 

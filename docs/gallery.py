@@ -1,0 +1,48 @@
+"""Runs every example and writes docs/gallery.md with their questions, words and pictures.
+
+python docs/gallery.py
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import runpy
+from pathlib import Path
+
+os.environ.pop("ORTHOPROX_DATA", None)  # the pictures are those that everybody gets
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+ORDER = ("digits_loadings", "topics", "genes", "clustering", "blind_sources", "patches", "robust_subspace")
+HEAD = """# Gallery
+
+Every picture is made by a script that runs in a few seconds on data that ship with scikit-learn, with the script, or
+with nothing: `python examples/NAME.py` writes it to `out/`. This page is made by `python docs/gallery.py`.
+"""
+
+
+def order(file: Path) -> tuple[int, str]:
+    """Those with a place first, others by name."""
+    return ORDER.index(file.stem) if file.stem in ORDER else len(ORDER), file.stem
+
+
+def main() -> None:
+    parts = [HEAD]
+    for file in sorted(EXAMPLES.glob("*.py"), key=order):
+        source = file.read_text("utf-8")
+        if "def main(" not in source:
+            continue
+        print(f"{file.stem} ...", flush=True)
+        picture = runpy.run_path(str(file))["main"](HERE / "gallery")
+        question, _, words = ast.get_docstring(ast.parse(source)).partition("\n\n")
+        title = question.replace("\n", " ")
+        parts.append(
+            f"## {title}\n\n{words.strip()}\n\n![{title}](gallery/{picture.name})\n\n"
+            f"The script: [examples/{file.name}](../examples/{file.name})\n"
+        )
+    (HERE / "gallery.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

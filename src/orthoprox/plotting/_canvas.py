@@ -1,0 +1,37 @@
+"""Where to draw: on what the user gave, else on a new figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orthoprox._extras import extra
+
+
+def figure(*args: Any, **kwargs: Any) -> Any:
+    """A figure that needs no window and that pyplot does not know: for files."""
+    extra("matplotlib", "plots", "A figure")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(*args, **kwargs)
+    FigureCanvasAgg(made)
+    return made
+
+
+def axes(ax: Any, width: float, height: float) -> Any:
+    """The given axes, or those of a new figure of pyplot's, which notebooks show by themselves."""
+    if ax is None:
+        return panels(None, 1, 1, width, height)[0, 0]
+    if not hasattr(ax, "plot"):
+        raise TypeError(f"ax must be the axes of a matplotlib figure, as in figure.gca(); given {type(ax).__name__}.")
+    return ax
+
+
+def panels(figure: Any, rows: int, columns: int, width: float, height: float) -> Any:
+    """An array of axes, rows by columns, on the given figure or on a new one."""
+    if figure is None:
+        pyplot = extra("matplotlib.pyplot", "plots", "A picture")
+        figure = pyplot.figure(figsize=(width, height), layout="constrained")
+    if not hasattr(figure, "subplots"):
+        raise TypeError(f"figure must be a matplotlib Figure or SubFigure; given {type(figure).__name__}.")
+    return figure.subplots(rows, columns, squeeze=False)

@@ -1,0 +1,73 @@
+"""Components and the names of their features, from an estimator or from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from orthoprox.backends import backend_of
+
+Matrix = np.ndarray[Any, Any]
+
+
+def components_of(given: Any) -> Matrix:
+    """The components as a NumPy array, one row each: of a fitted estimator, or the given array."""
+    if hasattr(given, "fit") and not hasattr(given, "components_"):
+        raise ValueError(
+            f"This {type(given).__name__} has no components yet: call fit first, or give an array of components."
+        )
+    return matrix(getattr(given, "components_", given), "components", "a row for each component, a column a feature")
+
+
+def matrix(given: Any, name: str, meaning: str) -> Matrix:
+    """A finite two-dimensional array in the memory of the host."""
+    array = backend_of(given).to_numpy(given) if is_array_api_obj(given) else np.asarray(given)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(f"{name} must be a matrix with {meaning}; given shape {array.shape}.")
+    if not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
+        raise TypeError(f"{name} must hold real numbers; given dtype {array.dtype}.")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite; given {np.sum(~np.isfinite(array))} entries that are not.")
+    return array
+
+
+def names_of(given: Any, names: Sequence[str] | None, n: int) -> list[str]:
+    """The names of n features: as given, else those the estimator saw in a frame, else their numbers."""
+    if names is None:
+        names = getattr(given, "feature_names_in_", None)
+    if names is None:
+        return [f"x{i}" for i in range(n)]
+    if isinstance(names, str) or len(names) != n:
+        told = repr(names) if isinstance(names, str) else f"{len(names)}"
+        raise ValueError(
+            f"names must have one name for each of the {n} features; given {told}. Components are the rows: "
+            "of a solution X, whose columns they are, give X.T."
+        )
+    return [str(name) for name in names]
+
+
+def titles_of(titles: Sequence[str] | None, made: Sequence[str]) -> list[str]:
+    """The titles that were given, one for each component, else those made for them."""
+    if titles is None:
+        return list(made)
+    if isinstance(titles, str) or len(titles) != len(made):
+        raise ValueError(
+            f"titles must be a list with one title for each of the {len(made)} components; given {titles!r}."
+        )
+    return [str(title) for title in titles]
+
+
+def strongest(component: Matrix, top: int) -> list[int]:
+    """Where a component is largest in magnitude, at most ``top`` places, without those where it is zero."""
+    order = np.argsort(-np.abs(component), kind="stable")[:top]
+    return [int(j) for j in order if component[j] != 0]
+
+
+def checked_count(value: Any, name: str) -> int:
+    """A whole number from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name} must be a whole number from 1 on; given {value!r}.")
+    return int(value)

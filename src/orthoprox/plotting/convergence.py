@@ -1,0 +1,111 @@
+"""How runs went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from orthoprox.driver import History, Result
+from orthoprox.plotting._canvas import panels
+from orthoprox.plotting._style import curve, style
+
+AXES = {"iteration": "iterations", "seconds": "seconds in the method"}
+MEASURES = {"objective": "objective", "criticality": "criticality"}
+
+
+def convergence(
+    results: Any,
+    *,
+    against: Sequence[str] = ("iteration", "seconds"),
+    labels: Sequence[str] | None = None,
+    figure: Any = None,
+) -> Any:
+    """Objective and criticality along one run or several.
+
+    A measure that is positive throughout has a logarithmic axis. The start is left out where there is more: a random
+    point says nothing about a method, and its criticality would set the scale.
+
+    Parameters
+    ----------
+    results : Result, History, fitted estimator, or a sequence or mapping of such
+        The runs; the keys of a mapping are their labels.
+    against : sequence of str
+        "iteration", "seconds" or both: one column of panels each.
+    labels : sequence of str, optional
+        One for each run; the names of the methods by default.
+    figure : Figure or SubFigure, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    array of Axes
+        Two rows, objective and criticality; a column for each entry of ``against``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from orthoprox import solve
+    >>> from orthoprox.models import sparse_pca
+    >>> from orthoprox.plotting import convergence
+    >>> D = np.random.default_rng(1).standard_normal((50, 10))
+    >>> result = solve(sparse_pca(D, n_components=2, weight=0.1))
+    >>> convergence(result, figure=Figure()).shape
+    (2, 2)
+    """
+    runs = _runs(results, labels)
+    unknown = [axis for axis in against if axis not in AXES]
+    if isinstance(against, str) or unknown or not against:
+        raise ValueError(f"against must be a sequence of {' and '.join(map(repr, AXES))}; given {against!r}.")
+    grid = panels(figure, len(MEASURES), len(against), 4.5 * len(against), 6.0)
+    for line, measure in zip(grid, MEASURES, strict=True):
+        shown = [history[measure][_first(history) :] for _, history in runs]
+        for ax, axis in zip(line, against, strict=True):
+            for i, ((label, history), values) in enumerate(zip(runs, shown, strict=True)):
+                curve(ax, history[axis][_first(history) :], values, style(i), label)
+            if all(np.all(values > 0) for values in shown):
+                ax.set_yscale("log")
+            ax.grid(alpha=0.3)
+        line[0].set_ylabel(MEASURES[measure])
+    for ax, axis in zip(grid[-1], against, strict=True):
+        ax.set_xlabel(AXES[axis])
+    if len(runs) > 1 or runs[0][0]:
+        grid[0, 0].legend()
+    return grid
+
+
+def _first(history: History) -> int:
+    return 1 if len(history["iteration"]) > 1 else 0
+
+
+def _runs(results: Any, labels: Sequence[str] | None) -> list[tuple[str, History]]:
+    """The histories with their labels."""
+    if isinstance(results, Mapping) and not isinstance(results, History):
+        given, found = list(results.values()), list(map(str, results))
+    else:
+        given = list(results) if isinstance(results, (list, tuple)) else [results]
+        found = [run.solver.name if isinstance(run := _result(one), Result) else "" for one in given]
+    if labels is not None:
+        found = list(labels)
+    if not given or len(found) != len(given):
+        raise ValueError(f"There must be at least one run, and a label for each; given {len(given)} and {len(found)}.")
+    return [(label, _history(one)) for label, one in zip(found, given, strict=True)]
+
+
+def _result(given: Any) -> Any:
+    """The result of a fitted estimator; anything else as it is."""
+    return getattr(given, "result_", given)
+
+
+def _history(given: Any) -> History:
+    run = _result(given)
+    history = run.history if isinstance(run, Result) else run
+    wanted = {*AXES, *MEASURES}
+    if not isinstance(history, History) or not wanted <= set(history) or len(history["iteration"]) == 0:
+        raise TypeError(
+            f"A run is a Result, its History with {', '.join(sorted(wanted))}, or a fitted estimator of this library; "
+            f"given {history if isinstance(history, History) else type(given).__name__}."
+        )
+    return history

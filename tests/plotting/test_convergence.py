@@ -1,0 +1,84 @@
+"""Curves of runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from orthoprox import History, Iterations, solve
+from orthoprox.models import sparse_pca
+from orthoprox.plotting import convergence
+
+
+def history(objective=(5.0, 3.0, 2.0, 1.5), start=7.0):
+    values = [start, *objective]
+    T = np.arange(len(values))
+    return History({"iteration": T, "seconds": 0.1 * T, "objective": values, "criticality": np.exp(-T)})
+
+
+@pytest.fixture(scope="module")
+def result():
+    D = np.random.default_rng(4).standard_normal((30, 8))
+    return solve(sparse_pca(D, n_components=2, weight=0.1), "oadmm-ep", stop=Iterations(20))
+
+
+def test_the_curves_are_the_history_without_the_start(result):
+    grid = convergence(result)
+    assert grid.shape == (2, 2)
+    for line, measure in zip(grid, ("objective", "criticality"), strict=True):
+        for ax, axis in zip(line, ("iteration", "seconds"), strict=True):
+            (curve,) = ax.lines
+            assert np.array_equal(curve.get_xdata(), result.history[axis][1:])
+            assert np.array_equal(curve.get_ydata(), result.history[measure][1:])
+        assert line[0].get_ylabel() == measure
+    assert [ax.get_xlabel() for ax in grid[1]] == ["iterations", "seconds in the method"]
+    assert [text.get_text() for text in grid[0, 0].get_legend().get_texts()] == ["oadmm-ep"]
+
+
+def test_several_runs_are_told_apart_without_colour():
+    grid = convergence({"one": history(), "two": history((4.0, 1.0))}, against=["seconds"])
+    assert grid.shape == (2, 1)
+    lines = grid[0, 0].lines
+    assert [line.get_label() for line in lines] == ["one", "two"]
+    assert [list(line.get_ydata()) for line in lines] == [[5.0, 3.0, 2.0, 1.5], [4.0, 1.0]]
+    assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 2
+    again = convergence([history(), history()], labels=["a", "b"])
+    assert [line.get_label() for line in again[1, 1].lines] == ["a", "b"]
+
+
+def test_the_scale_is_logarithmic_where_all_is_positive():
+    grid = convergence([history(), history((3.0, -1.0))], labels=["a", "b"])
+    assert {ax.get_yscale() for ax in grid[0]} == {"linear"} and {ax.get_yscale() for ax in grid[1]} == {"log"}
+    assert convergence(history(start=-1.0))[0, 0].get_yscale() == "log"  # the start is not shown
+
+
+def test_a_run_that_has_only_a_start_shows_it():
+    (curve,) = convergence(history(()))[0, 0].lines
+    assert list(curve.get_ydata()) == [7.0]
+
+
+def test_a_fitted_estimator_has_a_result(result):
+    grid = convergence(SimpleNamespace(result_=result), figure=(canvas := Figure()))
+    assert np.array_equal(grid[0, 0].lines[0].get_ydata(), result.history.objective[1:])
+    assert grid[0, 0].figure is canvas
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "kind", "sentence"),
+    [
+        (history(), {"against": "seconds"}, ValueError, "against must be a sequence of 'iteration' and 'seconds'"),
+        (history(), {"against": ["time"]}, ValueError, r"given \['time'\]"),
+        (history(), {"against": []}, ValueError, "against must be"),
+        ([], {}, ValueError, "at least one run"),
+        (history(), {"labels": ["a", "b"]}, ValueError, "a label for each; given 1 and 2"),
+        (3.0, {}, TypeError, "A run is a Result, .* given float"),
+        (History({"iteration": [1]}), {}, TypeError, r"given History\(1 records of iteration\)"),
+        (History({n: [] for n in ("iteration", "seconds", "objective", "criticality")}), {}, TypeError, "History\\(0"),
+    ],
+)
+def test_what_is_no_run_gets_a_sentence(given, more, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        convergence(given, **more)

@@ -1,0 +1,213 @@
+"""Loadings as images, as bars and as tables of terms: what is in the artists is what is in the components."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from orthoprox.plotting import loadings_bars, loadings_images, top_terms, topic_table
+from orthoprox.plotting._style import NEGATIVE, POSITIVE, STYLES, signed_image
+
+NAMES = ["a", "b", "c", "d", "e", "f"]
+
+
+@pytest.fixture
+def V(rng):
+    V = rng.standard_normal((5, 6))
+    V[np.abs(V) < 0.4] = 0.0
+    return V
+
+
+def shown(ax):
+    return np.asarray(ax.images[0].get_array())
+
+
+def ticks(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def test_an_image_is_the_component(V):
+    axes = loadings_images(V, (2, 3), columns=2)
+    assert len(axes) == 5
+    for i, (ax, v) in enumerate(zip(axes, V, strict=True)):
+        assert np.array_equal(shown(ax), v.reshape(2, 3))
+        low, high = ax.images[0].get_clim()
+        assert -low == high == np.abs(v).max()  # zero is the middle of the colours
+        assert ax.get_title() == f"{i + 1}: {np.count_nonzero(v)} nonzero"
+    figure = axes[0].figure
+    assert len(figure.axes) == 6 and not figure.axes[5].axison  # three lines of two, the last place left empty
+    grid = axes[0].get_subplotspec().get_gridspec()
+    assert (grid.nrows, grid.ncols) == (3, 2)
+
+
+def test_pixels_that_were_left_out_are_zero(V):
+    axes = loadings_images(V, (2, 4), pixels=[0, 1, 3, 4, 6, 7])
+    image = shown(axes[2])
+    assert np.array_equal(image.ravel()[[0, 1, 3, 4, 6, 7]], V[2])
+    assert image[0, 2] == image[1, 1] == 0
+
+
+def test_colours_of_signs_differ_in_grey_and_zero_is_white():
+    ax = Figure().gca()
+    drawn = signed_image(ax, np.array([[-2.0, 0.0, 2.0]]))
+    colours = drawn.to_rgba(np.array([-2.0, 0.0, 2.0]))[:, :3]
+    assert np.allclose(colours[1], 1.0, atol=0.02)
+    grey = colours @ [0.299, 0.587, 0.114]
+    assert grey[2] + 0.2 < grey[0] < grey[1] - 0.2
+    assert np.allclose(colours[2], to_rgb(POSITIVE), atol=0.02) and np.allclose(colours[0], to_rgb(NEGATIVE), atol=0.02)
+    low, high = signed_image(Figure().gca(), np.zeros((2, 2))).get_clim()
+    assert low < high
+
+
+def test_styles_are_told_apart_without_colour():
+    assert len({look[1:] for look in STYLES}) == len(STYLES)
+
+
+def test_bars_are_the_largest_loadings_in_order(V):
+    axes = loadings_bars(V, NAMES, top=3, titles=[*"vwxyz"], columns=3)
+    assert [ax.get_title() for ax in axes] == [*"vwxyz"]
+    for ax, v in zip(axes, V, strict=True):
+        widths = [bar.get_width() for bar in ax.patches]
+        order = np.argsort(-np.abs(v))[:3]
+        expected = [j for j in order if v[j] != 0]
+        assert np.array_equal(widths, v[expected])
+        assert ticks(ax) == [NAMES[j] for j in expected]
+        bottom, top = ax.get_ylim()
+        assert bottom > top  # the first bar is on top
+        for bar in ax.patches:
+            assert np.allclose(bar.get_facecolor()[:3], to_rgb(POSITIVE if bar.get_width() > 0 else NEGATIVE))
+
+
+def test_bars_leave_zeros_out():
+    (ax,) = loadings_bars([[0.0, 3.0, 0.0, -4.0]], list("abcd"), top=10)
+    assert ticks(ax) == ["d", "b"]
+    (empty,) = loadings_bars([[0.0, 0.0]])
+    assert ticks(empty) == [] and not empty.patches
+
+
+def test_an_estimator_brings_components_and_names(V):
+    model = SimpleNamespace(components_=V, feature_names_in_=np.array(NAMES, dtype=object), fit=None)
+    assert ticks(loadings_bars(model, top=2)[0]) == ticks(loadings_bars(V, NAMES, top=2)[0])
+    assert (
+        ticks(loadings_bars(model, [n.upper() for n in NAMES], top=1)[0])[0]
+        == ticks(loadings_bars(model)[0])[0].upper()
+    )
+    assert np.array_equal(shown(loadings_images(model, (3, 2))[4]), V[4].reshape(3, 2))
+    assert top_terms(model, n=1) == top_terms(V, NAMES, 1)
+    assert ticks(loadings_bars(np.eye(1, 3)[:, ::-1])[0]) == ["x2"]
+
+
+def test_top_terms_are_sorted_and_bounded(V):
+    for v, topic in zip(V, top_terms(V, NAMES, 4), strict=True):
+        sizes = [abs(value) for _, value in topic]
+        assert sizes == sorted(np.abs(v[v != 0]), reverse=True)[:4]
+        assert all(v[NAMES.index(term)] == value for term, value in topic)
+    assert top_terms([[0.0, 0.0]]) == [[]]
+
+
+def test_a_topic_table_has_a_column_for_each_component():
+    ax = topic_table([[0.6, 0.0, -0.8], [0.0, 1.0, 0.0]], ["bread", "train", "butter"], 2, titles=["food", "travel"])
+    cells = {place: cell.get_text().get_text() for place, cell in ax.tables[0].get_celld().items()}
+    assert cells == {
+        **{(0, 0): "food", (0, 1): "travel"},
+        **{(1, 0): "- butter", (1, 1): "train"},
+        **{(2, 0): "bread", (2, 1): ""},
+    }
+    assert not ax.axison
+    shorter = topic_table([[0.6, 0.0, -0.8]], ["bread", "train", "butter"], 1)
+    assert max(line for line, _ in shorter.tables[0].get_celld()) == 1
+
+
+def test_pictures_go_where_they_are_told(V):
+    canvas = Figure()
+    left, right = canvas.subfigures(1, 2)
+    assert all(ax.get_figure(root=False) is left for ax in loadings_images(V, (2, 3), figure=left))
+    assert all(ax.get_figure(root=False) is right for ax in loadings_bars(V, figure=right))
+    ax = Figure().gca()
+    assert topic_table(V, ax=ax) is ax
+    assert plt.get_fignums() == []
+    topic_table(V)
+    loadings_bars(V)
+    assert len(plt.get_fignums()) == 2
+
+
+def test_other_numbers_than_numpy_s(V):
+    strict = pytest.importorskip("array_api_strict")
+    assert top_terms(strict.asarray(V), NAMES) == top_terms(V, NAMES) == top_terms(V.tolist(), NAMES)
+    pandas = pytest.importorskip("pandas")
+    assert top_terms(pandas.DataFrame(V), pandas.Index(NAMES)) == top_terms(V, NAMES)
+
+
+class Unfitted:
+    def fit(self, X): ...
+
+
+BAD = np.array([[1.0, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: loadings_images(np.eye(6), (2, 2)), "6 features are no images of 2 x 2 = 4 pixels"),
+        (lambda: loadings_images(np.eye(3), (2, 2), pixels=[0, 1]), "pixels must be 3 whole numbers from 0 to 3"),
+        (lambda: loadings_images(np.eye(3), (2, 2), pixels=[0, 1, 4]), "pixels must be 3 whole numbers"),
+        (lambda: loadings_images(np.eye(3), (2, 2), pixels=[0, 1, -1]), "pixels must be 3 whole numbers"),
+        (lambda: loadings_images(np.eye(3), (2, 2), pixels=[0.0, 1.0, 2.0]), "dtype float64"),
+        (lambda: loadings_images(np.eye(4), 4), "shape must be two whole numbers"),
+        (lambda: loadings_images(np.eye(4), (2, 2), titles=["one"]), "one title for each of the 4 components"),
+        (lambda: loadings_images(np.eye(4), (2, 2), columns=0), "columns must be a whole number from 1 on; given 0"),
+        (lambda: loadings_bars(np.ones(3)), "components must be a matrix with .* given shape \\(3,\\)"),
+        (lambda: loadings_bars(np.ones((0, 3))), "given shape \\(0, 3\\)"),
+        (lambda: loadings_bars(BAD), "components must be finite; given 1 entries"),
+        (lambda: loadings_bars(np.eye(3), ["a"]), "one name for each of the 3 features; given 1.*X.T"),
+        (lambda: loadings_bars(np.eye(3), "abc"), "one name for each of the 3 features; given 'abc'"),
+        (lambda: loadings_bars(np.eye(3), top=2.5), "top must be a whole number from 1 on; given 2.5"),
+        (lambda: loadings_bars(np.eye(3), titles="abc"), "one title for each"),
+        (lambda: top_terms(Unfitted()), "This Unfitted has no components yet: call fit first"),
+        (lambda: top_terms(np.eye(2), n=0), "n must be a whole number"),
+    ],
+)
+def test_bad_values_get_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: topic_table(np.eye(2), ax=Figure()), "ax must be the axes of a matplotlib figure"),
+        (lambda: loadings_bars(np.eye(2), figure=Figure().gca()), "figure must be a matplotlib Figure"),
+        (lambda: loadings_bars([["a", "b"]]), "components must hold real numbers"),
+        (lambda: loadings_bars(np.eye(2) * 1j), "components must hold real numbers"),
+    ],
+)
+def test_things_of_another_kind_get_a_sentence(call, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        call()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda: loadings_bars(np.eye(2)), lambda: loadings_images(np.eye(2), (1, 2)), lambda: topic_table(np.eye(2))],
+)
+def test_without_matplotlib_the_extra_is_named(draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ModuleNotFoundError, match=r"needs matplotlib.*pip install 'orthoprox\[plots\]'"):
+        draw()
+
+
+def test_top_terms_need_no_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert top_terms(np.eye(1, 2)) == [[("x0", 1.0)]]
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import sys, orthoprox.plotting as p; p.top_terms([[1.0]]); sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,64 @@
+"""Every example runs, on small data, and ends with a picture. What the pictures show is tested where it is computed."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = {file.stem: file for file in sorted((ROOT / "examples").glob("*.py")) if "def main(" in file.read_text()}
+LARGEST = 80_000
+
+
+def module(file):
+    spec = importlib.util.spec_from_file_location(f"example_{file.stem}", file)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_there_are_examples():
+    assert {"digits_loadings", "topics", "genes"} <= set(EXAMPLES)
+    assert "own_solver" not in EXAMPLES  # it has no picture, and a test of its own
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_opens_with_a_question_and_ends_with_a_picture(name, tmp_path, monkeypatch):
+    from matplotlib.image import imread
+
+    monkeypatch.delenv("ORTHOPROX_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "new" / "pictures"
+    example = module(EXAMPLES[name])
+    picture = example.main(folder)
+    assert picture == folder / f"{name}.png"
+    assert [path.name for path in folder.rglob("*")] == [picture.name]
+    assert len(list(tmp_path.iterdir())) == 1  # nothing is left elsewhere
+    assert picture.stat().st_size < LARGEST
+    pixels = imread(picture)[..., :3]
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 2
+    blank = np.all(pixels == pixels[0, 0], axis=2)
+    assert not blank.all(axis=0).mean() > 0.5 and not blank.all(axis=1).mean() > 0.5
+
+
+@pytest.mark.parametrize("file", EXAMPLES.values(), ids=EXAMPLES)
+def test_an_example_is_a_script_about_a_question(file):
+    tree = ast.parse(file.read_text("utf-8"))
+    question, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
+    assert question.endswith("?") and rest.strip()
+    assert 'Path("out")' in file.read_text("utf-8").partition("__main__")[2]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_gallery_has_the_example(name):
+    page = (ROOT / "docs" / "gallery.md").read_text("utf-8")
+    question = ast.get_docstring(ast.parse(EXAMPLES[name].read_text("utf-8"))).partition("\n")[0]
+    assert f"## {question}" in page, "make the page again: python docs/gallery.py"
+    assert f"(../examples/{name}.py)" in page
+    assert re.search(rf"!\[.+\]\(gallery/{name}\.png\)", page)
+    assert 0 < (ROOT / "docs" / "gallery" / f"{name}.png").stat().st_size < LARGEST
