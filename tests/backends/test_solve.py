@@ -41,7 +41,7 @@ def test_until_critical(library, name):
 
 def test_the_history_is_numpy_and_the_same(library):
     here, there = (
-        solve(PROBLEMS["l1 minus largest-k"](a), stop=Iterations(40), record=Recorder(every=10))
+        solve(PROBLEMS["l1 minus largest-k"](a), "oadmm-ep", stop=Iterations(40), record=Recorder(every=10))
         for a in (np.asarray, library.asarray)
     )
     assert list(there.history["iteration"]) == [0, 10, 20, 30, 40]
@@ -82,23 +82,23 @@ def test_resumed_equals_never_stopped(library, solver, tmp_path):
 def test_a_checkpoint_moves_between_libraries(library, tmp_path):
     file = tmp_path / "run.npz"
     there = PROBLEMS["l1 minus largest-k"](library.asarray)
-    solve(there, stop=Iterations(15), observers=[Checkpoint(file)])
+    solve(there, "oadmm-ep", stop=Iterations(15), observers=[Checkpoint(file)])
     # The settings are printed with every digit, and the default penalty is worked out from a norm.
     here = PROBLEMS["l1 minus largest-k"](np.asarray)
-    settings = solve(there, stop=Iterations(0)).solver
+    settings = solve(there, "oadmm-ep", stop=Iterations(0)).solver
     assert isinstance(solve(here, settings, stop=Iterations(20), resume=file).X, np.ndarray)
 
 
 def test_going_on_from_a_state(library):
     problem = PROBLEMS["mcp of differences"](library.asarray)
-    first = solve(problem, stop=Iterations(10))
-    second = solve(problem, stop=Iterations(20), resume=first.state)
-    assert np.allclose(library.numpy(second.X), library.numpy(solve(problem, stop=Iterations(20)).X), atol=1e-14)
+    first = solve(problem, "oadmm-ep", stop=Iterations(10))
+    second = solve(problem, "oadmm-ep", stop=Iterations(20), resume=first.state)
+    assert np.allclose(library.numpy(second.X), library.numpy(solve(problem, "oadmm-ep", stop=Iterations(20)).X), atol=1e-14)
 
 
 def test_the_random_start_is_where_the_data_are(library):
     problem = PROBLEMS["plain l1, centred"](library.asarray)
-    result = solve(problem, seed=4, stop=Iterations(0))
+    result = solve(problem, "oadmm-ep", seed=4, stop=Iterations(0))
     assert library.owns(result.X)
     assert np.allclose(library.numpy(result.X), problem.M.random(4), atol=1e-15)
     assert result.notes == ()
@@ -107,15 +107,15 @@ def test_the_random_start_is_where_the_data_are(library):
 def test_a_start_in_numpy_is_moved_with_a_note(library):
     problem = PROBLEMS["plain l1, centred"](library.asarray)
     X0 = problem.M.random(4)
-    result = solve(problem, X0=X0, stop=Iterations(5))
+    result = solve(problem, "oadmm-ep", X0=X0, stop=Iterations(5))
     assert library.owns(result.X)
     assert any("moved from numpy" in note for note in result.notes)
-    assert np.allclose(library.numpy(result.X), library.numpy(solve(problem, seed=4, stop=Iterations(5)).X), atol=1e-12)
+    assert np.allclose(library.numpy(result.X), library.numpy(solve(problem, "oadmm-ep", seed=4, stop=Iterations(5)).X), atol=1e-12)
 
 
 def test_a_start_in_another_float_type_is_moved_with_a_note(library):
     problem = PROBLEMS["plain l1, centred"](lambda a: library.asarray(a.astype(np.float32)))
-    result = solve(problem, X0=library.asarray(problem.M.random(4)), stop=Iterations(5))
+    result = solve(problem, "oadmm-ep", X0=library.asarray(problem.M.random(4)), stop=Iterations(5))
     assert result.X.dtype == array_namespace(result.X).float32
     assert any("float64" in note and "float32" in note for note in result.notes)
 
@@ -130,22 +130,22 @@ def test_without_dense_data_the_start_decides(library, name):
         "modes": lambda: compressed_modes(64, n_components=R, weight=0.2),
     }[name]()
     X0 = problem.M.random(2)
-    result = solve(problem, X0=library.asarray(X0), stop=Iterations(10))
+    result = solve(problem, "oadmm-ep", X0=library.asarray(X0), stop=Iterations(10))
     assert all(library.owns(leaf) for leaf in parts(result.state) if is_array_api_obj(leaf))
     assert result.notes == ()
-    assert np.allclose(library.numpy(result.X), solve(problem, X0=X0, stop=Iterations(10)).X, atol=1e-12)
+    assert np.allclose(library.numpy(result.X), solve(problem, "oadmm-ep", X0=X0, stop=Iterations(10)).X, atol=1e-12)
 
 
 def test_dense_data_beside_sparse_data_decide(library):
     problem = Problem.of(ExplainedVariance(HOLES, 0.1) + 0.1 * L1() @ Matrix(library.asarray(B)), over=Stiefel(N, R))
-    result = solve(problem, X0=problem.M.random(2), stop=Iterations(3))
+    result = solve(problem, "oadmm-ep", X0=problem.M.random(2), stop=Iterations(3))
     assert library.owns(result.X)
     assert any("moved from numpy" in note for note in result.notes)
 
 
 def test_a_start_off_the_manifold_of_low_rank(library):
     problem = PROBLEMS["plain l1, centred"](library.asarray)
-    result = solve(problem, X0=library.asarray(np.ones((N, R))), stop=Iterations(5))
+    result = solve(problem, "oadmm-ep", X0=library.asarray(np.ones((N, R))), stop=Iterations(5))
     assert any("rank 1" in note for note in result.notes)
     assert result.infeasibility < 1e-13
 
