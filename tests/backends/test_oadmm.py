@@ -82,7 +82,9 @@ def test_a_run_ends_with_exact_zeros(library, name):
     if library.name == "jax":
         pytest.skip("its steps are tried one by one above; a whole run takes a minute without compilation")
     there = PROBLEMS[name](library.asarray)
-    result = solve(there, named("oadmm", explore=3, block=5), library.asarray(there.M.random(3)), stop=Iterations(STEPS))
+    result = solve(
+        there, named("oadmm", explore=3, block=5), library.asarray(there.M.random(3)), stop=Iterations(STEPS)
+    )
     assert library.owns(result.X)
     assert result.criticality < 1e-9
     assert (library.numpy(result.X) == 0).any()

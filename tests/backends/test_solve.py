@@ -93,7 +93,9 @@ def test_going_on_from_a_state(library):
     problem = PROBLEMS["mcp of differences"](library.asarray)
     first = solve(problem, "oadmm-ep", stop=Iterations(10))
     second = solve(problem, "oadmm-ep", stop=Iterations(20), resume=first.state)
-    assert np.allclose(library.numpy(second.X), library.numpy(solve(problem, "oadmm-ep", stop=Iterations(20)).X), atol=1e-14)
+    assert np.allclose(
+        library.numpy(second.X), library.numpy(solve(problem, "oadmm-ep", stop=Iterations(20)).X), atol=1e-14
+    )
 
 
 def test_the_random_start_is_where_the_data_are(library):
@@ -110,7 +112,9 @@ def test_a_start_in_numpy_is_moved_with_a_note(library):
     result = solve(problem, "oadmm-ep", X0=X0, stop=Iterations(5))
     assert library.owns(result.X)
     assert any("moved from numpy" in note for note in result.notes)
-    assert np.allclose(library.numpy(result.X), library.numpy(solve(problem, "oadmm-ep", seed=4, stop=Iterations(5)).X), atol=1e-12)
+    assert np.allclose(
+        library.numpy(result.X), library.numpy(solve(problem, "oadmm-ep", seed=4, stop=Iterations(5)).X), atol=1e-12
+    )
 
 
 def test_a_start_in_another_float_type_is_moved_with_a_note(library):

@@ -172,5 +172,5 @@ def test_a_bad_order_gets_a_sentence(order: Any, words: str, X: np.ndarray) -> N
 
 
 def test_sources_of_another_number_are_refused(ica: RangeICA) -> None:
-    with pytest.raises(ValueError, match="each of the 3 sources; given 2"):
+    with pytest.raises(ValueError, match="each of the 3 components; given 2"):
         ica.inverse_transform(np.ones((4, 2)))

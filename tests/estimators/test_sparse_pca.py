@@ -329,7 +329,10 @@ def test_a_table_with_names_and_whole_numbers() -> None:
         (np.full((10, 3), 0.1), "All features of X are constant"),
         (np.array([[1e200, 0.0, 0.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), "their squares overflow"),
         (np.ones((1, 3)), "1 sample"),
-        (pandas.DataFrame({"name": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]}), "Every column must hold numbers; 'name'"),
+        (
+            pandas.DataFrame({"name": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]}),
+            "Every column must hold numbers; 'name'",
+        ),
     ],
     ids=["nan", "constant", "tenths", "huge", "one sample", "words"],
 )

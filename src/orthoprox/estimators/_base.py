@@ -214,13 +214,17 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X : array, shape (n_samples, n_components)
             Scores, as ``transform`` gives them.
         """
+        return self._checked_scores(X) @ self.components_ + self.mean_
+
+    def _checked_scores(self, X: Any) -> Array:
+        """Scores of a fitted estimator, a column for each component."""
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32), input_name="X")
         if X.shape[1] != self.components_.shape[0]:
             raise ValueError(
                 f"X must have one column for each of the {self.components_.shape[0]} components; given {X.shape[1]}."
             )
-        return X @ self.components_ + self.mean_
+        return X
 
     def score(self, X: Any, y: Any = None) -> float:
         """The share of the variation of X about ``mean_`` that a reconstruction from the scores keeps.

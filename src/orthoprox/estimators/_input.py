@@ -55,8 +55,9 @@ def validated(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
         words = _not_numbers(X)
         if not words:
             raise
+        does = "do" if len(words) > 1 else "does"
         raise ValueError(
-            f"Every column must hold numbers; {', '.join(words)} of this frame {'do' if len(words) > 1 else 'does'} not. "
+            f"Every column must hold numbers; {', '.join(words)} of this frame {does} not. "
             "Leave such columns out, or encode them as numbers."
         ) from error
 

@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from orthoprox._types import Array
 from orthoprox.driver import Result
@@ -184,12 +184,7 @@ class RangeICA(OrthogonalTransformer):
         X : array, shape (n_samples, n_components)
             Sources, as ``transform`` gives them.
         """
-        check_is_fitted(self)
-        X = check_array(X, dtype=(np.float64, np.float32), input_name="X")
-        r = self.components_.shape[0]
-        if X.shape[1] != r:
-            raise ValueError(f"X must have one column for each of the {r} sources; given {X.shape[1]}.")
-        return X @ self.mixing_.T + self.mean_
+        return self._checked_scores(X) @ self.mixing_.T + self.mean_
 
     def score(self, X: Any, y: Any = None) -> float:
         """The share of the variation of X about ``mean_`` that the sources mix to again.
