@@ -55,7 +55,7 @@ slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTH
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "slow and not backends" $(ARGS)
 
 backends: $(XVENV)/.stamp  ## run the tests that need PyTorch or JAX, in .venv-backends
-	$(PYTEST) JAX_PLATFORMS=cpu $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests $(ARGS)
+	$(PYTEST) JAX_PLATFORMS=cpu $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
 
 bench: $(VENV)/.stamp  ## run every benchmark in turn
 	@set -e; for file in benchmarks/[a-z]*.py; do \

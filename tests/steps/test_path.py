@@ -8,10 +8,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Critical, Iterations, Problem, Stiefel, solve
 from orthoprox._fields import replace
 from orthoprox.models import sparse_pca
-from orthoprox.solvers._path import _NARROW, _STAGES, Path, first_level, has_path, next_level, raised, vanishes
+from orthoprox.solvers._path import (
+    _NARROW,
+    _STAGES,
+    Path,
+    apart,
+    first_level,
+    has_path,
+    next_level,
+    raised,
+    refilled,
+    vanishes,
+)
 from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, NegativePart, SmoothConvex, WeightedL1
 
 N, R, K = 8, 2, 5
@@ -141,3 +152,56 @@ def test_where_no_exact_solution_was_found_the_weight_is_tried_again_a_few_times
     runs = [levels.count(level) for level in dict.fromkeys(levels)]
     assert max(runs) == runs[1] == 4
     assert all(b == pytest.approx(1.03 * a) for a, b in pairwise(dict.fromkeys(levels)))
+
+
+# ------------------------------------------------------------------ where the homotopy has failed
+
+
+@pytest.mark.parametrize("k", [3, 5, 9, 30])
+def test_columns_set_apart_are_orthonormal_with_few_entries(k):
+    X = np.linalg.qr(np.random.default_rng(31).standard_normal((10, 3)))[0]
+    Y = apart(X, k)
+    assert np.count_nonzero(Y) == min(k, 10)
+    assert np.all(np.count_nonzero(Y, axis=1) <= 1) and np.all(np.count_nonzero(Y, axis=0) >= 1)
+    np.testing.assert_allclose(Y.T @ Y, np.eye(3), atol=1e-15)
+    for column, own in zip(X.T, Y.T, strict=True):  # what is kept is kept in proportion
+        on = own != 0
+        np.testing.assert_allclose(own[on], column[on] / np.linalg.norm(column[on]))
+    # beyond the first of each column: the largest entries of rows, in the largest column
+    beyond = [(i, j) for i, j in np.argwhere(Y != 0) if np.abs(X[i, j]) == np.max(np.abs(X[i]))]
+    assert len(beyond) >= min(k, 10) - 3
+
+
+def test_a_column_of_zeros_gets_an_entry_too():
+    X = np.zeros((4, 2))
+    X[1, 0] = 1.0
+    Y = apart(X, 2)
+    assert np.array_equal(np.count_nonzero(Y, axis=0), [1, 1])
+    np.testing.assert_allclose(Y.T @ Y, np.eye(2))
+
+
+def test_the_objective_decides_whether_to_go_on_from_columns_set_apart():
+    B = np.random.default_rng(32).standard_normal((20, 8))
+    X = np.linalg.svd(B)[2][:2].T.copy()  # with hardly any weight nothing is better
+    z = np.ones((8, 2))
+    for weight, moves in ((100.0, True), (1e-6, False)):
+        problem = Problem.of(ExplainedVariance(B) - weight * LargestK(4) + weight * L1(), over=Stiefel(8, 2))
+        now, y, _ = refilled(problem, problem.at(X), X, z)
+        assert np.array_equal(now.X, apart(X, 4) if moves else X) and np.array_equal(y, now.X)
+        sparse = apart(X, 4)
+        assert refilled(problem, problem.at(X), sparse, z)[0].X is X  # it has not failed
+        wiped = np.where(np.arange(2) == 0, sparse, 0.0)
+        assert (refilled(problem, problem.at(X), wiped, z)[0].X is not X) == moves
+    few = Problem.of(ExplainedVariance(B) - 9.0 * LargestK(1) + 9.0 * L1(), over=Stiefel(8, 2))
+    assert refilled(few, few.at(X), X, z)[0].X is X  # no orthonormal matrix has one entry
+
+
+def test_with_one_entry_a_column_heavy_weights_end_at_single_entries():
+    """At such weights l1 alone has local minima with more: the best is known, the features of largest variance."""
+    D = np.random.default_rng(34).standard_normal((60, 20)) * np.linspace(1, 2, 20)
+    problem = sparse_pca(D, n_components=6, weight=50.0, k=6)
+    best = (np.sum(D**2) - np.sum(np.sort(np.sum(D**2, axis=0))[-6:])) / 120
+    for seed in range(3):
+        result = solve(problem, seed=seed, stop=Iterations(60) | Critical(1e-8))
+        assert np.count_nonzero(result.X) == 6
+        assert best - 1e-9 <= result.objective <= 1.1 * best

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
-from orthoprox.problem import Problem
+from orthoprox.backends import backend_of
+from orthoprox.problem import Point, Problem
 from orthoprox.solvers._schedules import entry_slope
-from orthoprox.terms import EntrywiseTerm, Zero
+from orthoprox.terms import EntrywiseTerm, LargestK, Zero
 
 _STAGES = 12
 _NARROW = 1.03
@@ -73,6 +74,43 @@ def has_empty_column(y: Array) -> bool:
     """Whether a column of y is zero."""
     xp = array_namespace(y)
     return bool(xp.any(xp.all(y == 0, axis=0)))
+
+
+def refilled(problem: Problem, now: Point, y: Array, z: Array) -> tuple[Point, Array, Array]:
+    """Where to go on from the end of the homotopy for l1 minus largest-k: there, or at a matrix near X with k nonzeros.
+
+    At large weights l1 has local minima with more nonzeros than one a column, and where a column of y has been wiped
+    out no orthonormal matrix has its zeros. The objective decides.
+    """
+    if not isinstance(problem.g, LargestK) or problem.g.k < problem.M.r:
+        return now, y, z
+    few = int(array_namespace(y).count_nonzero(y)) <= problem.g.k
+    if few and not has_empty_column(y):
+        return now, y, z
+    other = problem.at(apart(now.X, problem.g.k))
+    if float(problem.objective(other)) >= float(problem.objective(now)):
+        return now, y, z
+    return other, other.X, 0.0 * z
+
+
+def apart(X: Array, k: int) -> Array:
+    """An orthonormal matrix near X with at most k nonzeros, k at least r: no two of them in a row, one in every column.
+
+    First every column gets an entry, the largest that is left in a row that is left; then the largest of other rows.
+    """
+    xp, (n, r) = array_namespace(X), X.shape
+    size, on = xp.abs(X), xp.zeros_like(X)
+    for _ in range(r):
+        free = (xp.sum(on, axis=1, keepdims=True) == 0) & (xp.sum(on, axis=0, keepdims=True) == 0)
+        on = on + xp.astype(backend_of(X).top_k_mask(xp.where(free, size, -1.0), 1), X.dtype)
+    place = xp.arange(n * r, device=device(X))
+    best = xp.max(size, axis=1, keepdims=True)
+    own = xp.reshape(place % r, (n, r)) == xp.argmax(size, axis=1, keepdims=True)
+    rest = xp.where(xp.sum(on, axis=1, keepdims=True) == 0, best, -1.0)
+    rows = backend_of(X).top_k_mask(rest, min(k, n) - r) & (rest > 0)
+    on = on + xp.astype(own & rows, X.dtype)
+    Y = xp.where((on > 0) & (X == 0), 1.0, X) * on
+    return Y / xp.sqrt(xp.sum(Y * Y, axis=0, keepdims=True))
 
 
 def raised(path: Path, exact: bool) -> Path:

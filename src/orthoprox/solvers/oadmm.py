@@ -13,11 +13,12 @@ from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Point, Problem, criticality
+from orthoprox.solvers import _path
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._lagrangian import Multiplied, has_newton_steps, multiplied, multiplier_step
 from orthoprox.solvers._manial import ManIALState
-from orthoprox.solvers._path import Path, first_level, has_empty_column, has_path, next_level, raised, vanishes
+from orthoprox.solvers._path import Path, next_level, raised, vanishes
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -73,8 +74,7 @@ class OADMM(Solver[OADMMState]):
     """ADMM with projections, a penalty that fits the problem, and Newton's method on the zeros it finds.
 
     A step is a block of iterations, or an attempt to finish by Newton's method. Whenever a block does not bring Crit
-    down, the paper's own iteration goes on by a block, and the better of the two counts: its theorem holds for what is
-    run.
+    down, the paper's own iteration goes on by a block, and the better of the two counts: its theorem still holds.
 
     Parameters
     ----------
@@ -124,23 +124,21 @@ class OADMM(Solver[OADMMState]):
     def __post_init__(self) -> None:
         for name, least in (("explore", 0), ("block", 1), ("rounds", 1), ("memory", 1)):
             require(getattr(self, name) >= least, f"{name} must be at least {least}; given {getattr(self, name)}.")
-        require(
-            0 < self.roam <= self.settle,
-            f"roam must be positive and at most settle; given {self.roam} and {self.settle}.",
-        )
+        sentence = f"roam must be positive and at most settle; given {self.roam} and {self.settle}."
+        require(0 < self.roam <= self.settle, sentence)
 
     def init(self, problem: Problem, X0: Array) -> OADMMState:
         now = problem.at(X0)
         y, z = now.AX, 0.0 * now.AX
         one_step = _one_step(problem)
         by_newton = not one_step and has_newton_steps(problem)
-        follow = self.homotopy and one_step and self.explore > 0 and has_path(problem)
+        follow = self.homotopy and one_step and self.explore > 0 and _path.has_path(problem)
         return OADMMState(
             t=0,
             now=now,
             y=y,
             z=z,
-            path=first_level(problem) if follow else Path.over(),
+            path=_path.first_level(problem) if follow else Path.over(),
             explored=0 if one_step else self.explore,
             boost=1.0,
             crit=math.inf,
@@ -194,8 +192,10 @@ class OADMM(Solver[OADMMState]):
             if isinstance(problem.g, LargestK):
                 done = done and is_sparse_enough(problem, y)
             # No orthonormal matrix has a column of zeros, and more weight would only make more of them.
-            done = done or has_empty_column(y)
+            done = done or _path.has_empty_column(y)
             following = Path.over() if done else raised(path, exact=found is not None)
+        if following.finished:
+            now, y, z = _path.refilled(problem, now, y, z)
         if following.finished and vanishes(problem, y):
             # On the entries that are left z takes back what dg takes away; elsewhere it stays a multiplier for f.
             # Roaming would lose them again.
