@@ -29,7 +29,7 @@ VARIANTS = {
     "without roaming (`explore=0`)": {"explore": 0},
     "without Newton's method (`polish=False`)": {"polish": False},
     "without the homotopy (`homotopy=False`)": {"homotopy": False},
-    "always the last penalty (`roam=0.7`)": {"roam": 0.7},
+    "roaming from a higher penalty (`roam=0.7`)": {"roam": 0.7},
 }
 
 
