@@ -295,16 +295,9 @@ class OADMM(Solver[OADMMState]):
         return state.crit <= min(0.2 * state.tried, first) or state.waited > _PATIENCE * 2**state.failures
 
     def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float, free: bool) -> Polished | None:
-        return polish(
-            problem,
-            y,
-            z,
-            radius=max(radius, 0.02 * math.sqrt(problem.M.r)),
-            rounds=self.rounds,
-            tolerance=_rounding(problem, now),
-            on=filled(problem, now, y) if free else None,
-            free=free,
-        )
+        least, on = max(radius, 0.02 * math.sqrt(problem.M.r)), filled(problem, now, y) if free else None
+        enough = _rounding(problem, now)
+        return polish(problem, y, z, radius=least, rounds=self.rounds, tolerance=enough, on=on, free=free)
 
     def _polished(self, problem: Problem, state: OADMMState) -> OADMMState | None:
         free = _on_k_entries(problem, state)
@@ -315,6 +308,9 @@ class OADMM(Solver[OADMMState]):
         value, reached = float(problem.objective(state.now)), float(problem.objective(found.point))
         if reached > value and found.residual > 0.5 * state.crit:
             return None  # the zeros of y were not yet the right ones
+        finished = free and (found.steps < self.rounds or found.radius < 1e-8)
+        # On the k entries f is least already: all that is missing is Crit.
+        goes_on = not free and state.radius == 0 and reached >= value and found.residual < 0.5 * state.crit
         productive = found.steps >= self.rounds and value - reached > 2 * max(state.reached - value, 0.0)
         return replace(
             _restarted(state, found.point, found.point.AX, found.z, found.residual),
@@ -323,7 +319,7 @@ class OADMM(Solver[OADMMState]):
             waited=_PATIENCE * 2**state.failures if productive else 0,
             tried=min(state.crit, state.tried),
             reached=reached,
-            radius=0.0 if free and (found.steps < self.rounds or found.radius < 1e-8) else max(found.radius, 1e-8),
+            radius=0.0 if finished or goes_on else max(found.radius, 1e-8),
             steps=state.steps + found.products,
         )
 
