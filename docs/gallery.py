@@ -8,9 +8,12 @@ from __future__ import annotations
 import ast
 import os
 import runpy
+import tempfile
 from pathlib import Path
 
-os.environ.pop("ORTHOPROX_DATA", None)  # the pictures are those that everybody gets
+# The pictures are those that everybody gets.
+os.environ.pop("ORTHOPROX_DATA", None)
+os.environ["SCIKIT_LEARN_DATA"] = tempfile.mkdtemp()
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"

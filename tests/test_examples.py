@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,10 +29,11 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_opens_with_a_question_and_ends_with_a_picture(name, tmp_path, monkeypatch):
+def test_an_example_opens_with_a_question_and_ends_with_a_picture(name, tmp_path, tmp_path_factory, monkeypatch):
     from matplotlib.image import imread
 
     monkeypatch.delenv("ORTHOPROX_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path_factory.mktemp("home")))  # where nothing was fetched
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "new" / "pictures"
     example = module(EXAMPLES[name])
@@ -62,3 +64,19 @@ def test_the_gallery_has_the_example(name):
     assert f"(../examples/{name}.py)" in page
     assert re.search(rf"!\[.+\]\(gallery/{name}\.png\)", page)
     assert 0 < (ROOT / "docs" / "gallery" / f"{name}.png").stat().st_size < LARGEST
+
+
+def test_newsgroups_are_read_where_they_are_at_hand(tmp_path, monkeypatch, capsys):
+    example, asked = module(EXAMPLES["topics"]), {}
+    words = ["orbit shuttle launch moon", "doctor patient disease drug", "goal puck team season", "pixel image render"]
+
+    def fetched(**how):
+        asked.update(how)
+        draw = np.random.default_rng(0)
+        return SimpleNamespace(data=[" ".join(draw.choice(words[i % 4].split(), 6)) for i in range(200)])
+
+    monkeypatch.setattr(example, "fetch_20newsgroups", fetched)
+    assert example.texts()[1] == "articles"
+    assert example.main(tmp_path).is_file()
+    assert asked["download_if_missing"] is False  # an example must not begin with a download
+    assert "shuttle" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from orthoprox._fields import replace
 from orthoprox.models import sparse_pca
 from orthoprox.solvers._path import Path, next_level, vanishes
 from orthoprox.solvers._polish import filled, polish
+from orthoprox.solvers._support import restored
 from orthoprox.solvers.oadmm import _PATIENCE
 from orthoprox.terms import L1, SCAD, ExplainedVariance, GroupL2, LargestK
 from steps.cases import PROBLEMS as ALL
@@ -251,6 +252,21 @@ def test_where_there_is_no_orthonormal_matrix_with_these_zeros_a_block_is_taken(
     new = named("oadmm", **SETTINGS).step(L1_PROBLEM, old)
     assert np.array_equal(new.now.X, named("oadmm", **SETTINGS, polish=False).step(L1_PROBLEM, old).now.X)
     assert new.failures == 1
+
+
+def test_where_f_is_least_on_the_k_entries_attempts_go_on_for_crit_alone():
+    """A radius of zero says so. Freeing these entries again would undo what Crit has gained, unless F falls."""
+    method = named("oadmm", rounds=2)
+    state = solve(K_SPARSE, method, M.random(3), stop=Iterations(60) | Critical(1e-11)).state
+    assert crit(K_SPARSE, state) < 1e-11 and np.array_equal(state.now.X, state.y)
+    least = replace(state, radius=0.0, crit=1.0)
+    assert method.step(K_SPARSE, least).radius == 0  # Crit is less than half, F as it was
+    assert method.step(K_SPARSE, replace(least, crit=0.0)).radius > 0  # no further by this way
+    on = (state.y != 0).astype(float)
+    X = restored(state.y + 0.05 * np.random.default_rng(6).standard_normal((N, R)) * on, on)
+    away = replace(least, now=K_SPARSE.at(X), y=X, crit=1e3)
+    new = method.step(K_SPARSE, away)
+    assert float(K_SPARSE.objective(new.now)) < float(K_SPARSE.objective(away.now)) and new.radius > 0
 
 
 def test_the_inner_methods_go_on_from_where_an_attempt_ended():

@@ -15,6 +15,7 @@ from orthoprox._types import Array
 from orthoprox.driver import Result, Rule, Snapshot, Status
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Data, centred, column_means, validated
+from orthoprox.estimators._signs import upright
 from orthoprox.maps import LinearMap
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import Reweighting, robust_location
@@ -116,8 +117,7 @@ class RobustTransformer(OrthogonalTransformer):
         self.outliers_ = self.distances_ > self.threshold_
         inliers = centred(data.X[~self.outliers_], self.location_, norm=sys.float_info.max)
         V = self._canonical(result.X, inliers)
-        largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
-        self.components_ = np.ascontiguousarray(np.where(largest < 0, -V, V).T) + 0.0
+        self.components_ = np.ascontiguousarray((V * upright(V)).T) + 0.0
 
     def _threshold(self, data: Data) -> float:
         """The distance from which on a sample is an outlier."""

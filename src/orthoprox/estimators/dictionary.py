@@ -15,6 +15,7 @@ from orthoprox._types import Array
 from orthoprox.driver import Iterations, Result, Rule, Status, solve
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Data, validated
+from orthoprox.estimators._signs import upright
 from orthoprox.estimators._stop import Settled, Still
 from orthoprox.estimators._whitening import spectrum
 from orthoprox.maps import LinearMap, Matrix
@@ -200,8 +201,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         analysis, atoms = (X, X.T) if self._root is None else (self._inverse @ X, X.T @ self._root)
         use = np.sum(np.abs(data.B(analysis)), axis=0)
         places = np.argsort(-use, kind="stable")
-        peaks = atoms[np.arange(len(atoms)), np.argmax(np.abs(atoms), axis=1)]
-        signs = np.where(peaks < 0, -1, 1).astype(X.dtype)
+        signs = upright(atoms.T)
         self.components_ = (atoms * signs[:, None])[places]
         self.analysis_ = (analysis * signs)[:, places]
 

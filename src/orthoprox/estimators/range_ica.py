@@ -12,6 +12,7 @@ from orthoprox._types import Array
 from orthoprox.driver import Result
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Data, validated, variation
+from orthoprox.estimators._signs import upright
 from orthoprox.estimators._whitening import inverse_root, spectrum
 from orthoprox.models import least_range, range_ica
 from orthoprox.problem import Problem
@@ -164,8 +165,7 @@ class RangeICA(OrthogonalTransformer):
         W = W / sizes
         mixing = np.linalg.pinv(W.T)
         places = np.argsort(-np.sum(mixing * mixing, axis=0), kind="stable")
-        peaks = mixing[np.argmax(np.abs(mixing), axis=0), np.arange(len(sizes))]
-        signs = np.where(peaks < 0, -1, 1).astype(W.dtype)
+        signs = upright(mixing)
         self.components_ = (W * signs)[:, places].T
         self.mixing_ = (mixing * signs)[:, places]
 

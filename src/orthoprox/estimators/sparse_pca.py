@@ -12,6 +12,7 @@ from orthoprox.estimators import _exact, _sparsity
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Data
 from orthoprox.estimators._leading import leading
+from orthoprox.estimators._signs import upright
 from orthoprox.estimators._stop import Still
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem
@@ -199,8 +200,7 @@ class SparsePCA(OrthogonalTransformer):
 
     def _store(self, data: Data, result: Result[Any]) -> None:
         V = self._ordered(data, result.X)
-        largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
-        V = np.where(largest < 0, -V, V) + 0.0  # no zero is negative
+        V = V * upright(V) + 0.0  # no zero is negative
         T = data.B(V).astype(np.float64)
         self.components_ = np.ascontiguousarray(V.T)
         self.n_nonzero_ = np.count_nonzero(V, axis=0)

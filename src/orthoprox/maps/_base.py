@@ -239,3 +239,11 @@ def as_map(B: Any, name: str = "B") -> LinearMap:
     if is_operator(B):
         return Operator(B)
     return Matrix(B, name=name)
+
+
+def as_data(D: Any, name: str = "D") -> tuple[LinearMap, int, int]:
+    """Samples as rows, from what users have at hand: the map, how many samples and how many features."""
+    B = as_map(D, name)
+    if B.columns is None:
+        raise ValueError(f"{name} must be data with a known number of features; given a map of any size, {B}.")
+    return B, B.rows(B.columns), B.columns

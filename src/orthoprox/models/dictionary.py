@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 from orthoprox._checks import checked_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import as_map
+from orthoprox.maps._base import as_data
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.problem import Problem
 from orthoprox.terms import L1, ComposedConvex, ExplainedVariance, Huber, SmoothConvex
@@ -64,10 +64,8 @@ def orthogonal_dictionary(Y: Any, *, n_components: int, objective: str = "l1", w
     >>> np.abs(atoms @ X).max(axis=0).round(4)
     array([1., 1., 1.])
     """
-    B = as_map(Y, "Y")
-    if B.columns is None:
-        raise ValueError(f"Y must be data with a known number of features; given a map of any size, {B}.")
-    m, M = B.rows(B.columns), Stiefel(B.columns, n_components)
+    B, m, n = as_data(Y, "Y")
+    M = Stiefel(n, n_components)
     if objective not in OBJECTIVES:
         raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}; given {objective!r}.")
     if (weight is None) != (objective != "codes"):

@@ -8,7 +8,8 @@ from array_api_compat import array_namespace
 
 from orthoprox._fields import require
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import LinearMap, as_map
+from orthoprox.maps import LinearMap
+from orthoprox.maps._base import as_data
 from orthoprox.maps._rows import squared_row_norms, unit_rows
 from orthoprox.problem import Problem
 from orthoprox.terms import L1, GroupL2
@@ -60,25 +61,21 @@ def dual_pcp(Y: Any, *, codimension: int, norm: str = "rows", normalise: bool = 
     >>> bool(abs(X[2, 0]) > 1 - 1e-9)
     True
     """
-    B = as_map(Y, "Y")
-    if B.columns is None:
-        raise ValueError(f"Y must be data with a known number of features; given a map of any size, {B}.")
-    n = B.columns
+    B, m, n = as_data(Y, "Y")
     require(
         isinstance(norm, str) and norm in NORMS,
         f"norm must be one of {', '.join(map(repr, NORMS))}; given {norm!r}.",
     )
     M = Stiefel(n, codimension)
-    notes = _notes(B, n)
+    notes = _notes(B, m)
     if normalise:
         B = unit_rows(B)
-    w = 1 / B.rows(n)
-    h = GroupL2("rows", weight=w) if norm == "rows" else L1(w)
+    h = GroupL2("rows", weight=1 / m) if norm == "rows" else L1(1 / m)
     return Problem.of(h @ B, over=M, notes=notes)
 
 
-def _notes(B: LinearMap, n: int) -> tuple[str, ...]:
+def _notes(B: LinearMap, m: int) -> tuple[str, ...]:
     """What a look at the rows tells."""
     squares = squared_row_norms(B)
     zero = int(array_namespace(squares).count_nonzero(squares == 0))
-    return (f"{zero} of the {B.rows(n)} rows of Y are zero: they lie in every subspace",) if zero else ()
+    return (f"{zero} of the {m} rows of Y are zero: they lie in every subspace",) if zero else ()

@@ -11,7 +11,8 @@ from orthoprox._checks import checked_matrix
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import LinearMap, as_map
+from orthoprox.maps import LinearMap
+from orthoprox.maps._base import as_data
 from orthoprox.maps._host import like_of
 from orthoprox.problem import Problem
 from orthoprox.terms import ColumnRange
@@ -64,17 +65,14 @@ def range_ica(Z: Any, *, n_components: int, order: int = 1) -> Problem:
     >>> np.abs(Q.T @ X).round(3) @ [1, 2] % 3 == [1, 2]  # a permutation
     array([ True,  True])
     """
-    A = as_map(Z, "Z")
-    if A.columns is None:
-        raise ValueError(f"Z must be data with a known number of features; given a map of any size, {A}.")
-    m = A.rows(A.columns)
+    A, m, n = as_data(Z, "Z")
     h = ColumnRange(order)
     if 2 * h.k > m:
         raise ValueError(
             f"order must be at most half the number of samples, so that the two ends share none; given {h.k} and "
             f"{m} samples."
         )
-    return Problem.of(h @ A, over=Stiefel(A.columns, n_components), notes=_notes(A, m))
+    return Problem.of(h @ A, over=Stiefel(n, n_components), notes=_notes(A, m))
 
 
 def _notes(A: LinearMap, m: int) -> tuple[str, ...]:

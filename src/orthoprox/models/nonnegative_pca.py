@@ -6,7 +6,7 @@ from typing import Any
 
 from orthoprox._checks import checked_weight
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import as_map
+from orthoprox.maps._base import as_data
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.problem import Problem
 from orthoprox.terms import ExplainedVariance, NegativePart, Nonnegative
@@ -55,10 +55,7 @@ def nonnegative_pca(D: Any, *, n_components: int, weight: float | None = None) -
     >>> (X > 0).sum(axis=1), bool((X >= 0).all())
     (array([1, 1, 1, 1]), True)
     """
-    B = as_map(D, "D")
-    if B.columns is None:
-        raise ValueError(f"D must be data with a known number of features; given a map of any size, {B}.")
-    m = B.rows(B.columns)
+    B, m, n = as_data(D, "D")
     sign = Nonnegative() if weight is None else NegativePart(checked_weight(weight, "the penalty"))
     f = ExplainedVariance(B, weight=1 / m)
-    return Problem.of(frobenius_squared(B) / (2 * m) + f + sign, over=Stiefel(B.columns, n_components))
+    return Problem.of(frobenius_squared(B) / (2 * m) + f + sign, over=Stiefel(n, n_components))

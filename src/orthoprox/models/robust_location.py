@@ -8,7 +8,8 @@ from array_api_compat import array_namespace, device
 
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
-from orthoprox.maps import Centred, LinearMap, Matrix, as_map
+from orthoprox.maps import Centred, LinearMap, Matrix
+from orthoprox.maps._base import as_data
 from orthoprox.maps._host import like_of
 from orthoprox.models.reweighting import leading
 from orthoprox.models.robust_subspace import SubspaceDistance
@@ -49,20 +50,18 @@ def robust_location(D: Any, *, n_components: int = 0) -> Array:
     >>> robust_location(np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [90.0, 7.0]])).T.round(3)
     array([[0., 1.]])
     """
-    B = as_map(D, "D")
-    if B.columns is None:
-        raise ValueError(f"D must be data with a known number of features; given a map of any size, {B}.")
-    if not 0 <= n_components <= B.columns:
-        raise ValueError(f"n_components must lie between 0 and the {B.columns} features; given {n_components}.")
+    B, m, n = as_data(D, "D")
+    if not 0 <= n_components <= n:
+        raise ValueError(f"n_components must lie between 0 and the {n} features; given {n_components}.")
     like = like_of(B)
     xp = array_namespace(like)
-    none = xp.eye(B.columns, 0, dtype=like.dtype, device=device(like))
-    ones = xp.ones((B.rows(B.columns), 1), dtype=like.dtype, device=device(like))
-    median, _ = _descended(B, B.adjoint(ones) / ones.shape[0], none)
+    none = xp.eye(n, 0, dtype=like.dtype, device=device(like))
+    ones = xp.ones((m, 1), dtype=like.dtype, device=device(like))
+    median, _ = _descended(B, B.adjoint(ones) / m, none)
     if n_components == 0:
         return median
     f = SubspaceDistance(_about(B, median))
-    start = xp.eye(B.columns, n_components, dtype=like.dtype, device=device(like))
+    start = xp.eye(n, n_components, dtype=like.dtype, device=device(like))
     start = leading(f.B, 1.0 / f.distances(none, f.B(none)) ** 2, start)  # as if samples were of unit length
     c, V = _descended(B, median, start)
     return c + V @ (V.T @ (median - c))

@@ -12,7 +12,8 @@ from orthoprox._fields import DERIVED, settle
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import LinearMap, Matrix, as_map
+from orthoprox.maps import LinearMap, Matrix
+from orthoprox.maps._base import as_data
 from orthoprox.maps._rows import squared_row_norms, unit_rows
 from orthoprox.problem import Problem
 from orthoprox.terms._base import SmoothTerm
@@ -62,12 +63,9 @@ def robust_subspace(Y: Any, *, n_components: int, normalise: bool = True, smooth
     >>> bool(abs(V[2:]).max() < 1e-5)  # the plane of the first two coordinates
     True
     """
-    B = as_map(Y, "Y")
-    if B.columns is None:
-        raise ValueError(f"Y must be data with a known number of features; given a map of any size, {B}.")
-    n = B.columns
-    M = Stiefel(n, n_components)
-    return Problem(M=M, f=SubspaceDistance(unit_rows(B) if normalise else B, smoothing, weight=1 / B.rows(n)))
+    B, m, n = as_data(Y, "Y")
+    f = SubspaceDistance(unit_rows(B) if normalise else B, smoothing, weight=1 / m)
+    return Problem(M=Stiefel(n, n_components), f=f)
 
 
 @dataclass(frozen=True, eq=False)

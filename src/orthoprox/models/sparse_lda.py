@@ -11,7 +11,8 @@ from orthoprox._checks import checked_weight
 from orthoprox._fields import require
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import Centred, Matrix, as_map
+from orthoprox.maps import Centred, Matrix
+from orthoprox.maps._base import as_data
 from orthoprox.maps._host import like_of
 from orthoprox.problem import Problem
 from orthoprox.terms import L1, ExplainedVariance, LeastSquares
@@ -67,11 +68,7 @@ def sparse_lda(D: Any, y: Any, *, n_components: int, weight: float, margin: floa
     >>> np.flatnonzero(result.y[:, 0])  # the second feature separates the classes
     array([1])
     """
-    B = as_map(D, "D")
-    if B.columns is None:
-        raise ValueError(f"D must be data with a known number of features; given a map of any size, {B}.")
-    n = B.columns
-    m = B.rows(n)
+    B, m, n = as_data(D, "D")
     members = _members(y, m)
     M = Stiefel(n, n_components)
     w, c = checked_weight(weight, "the penalty"), checked_weight(margin, "the class means (margin)")

@@ -9,7 +9,8 @@ from array_api_compat import array_namespace
 
 from orthoprox._checks import checked_weight
 from orthoprox.manifolds import Stiefel
-from orthoprox.maps import LinearMap, Matrix, as_map
+from orthoprox.maps import LinearMap, Matrix
+from orthoprox.maps._base import as_data
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.problem import Problem
 from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, Expression, GroupL2, LargestK, Term
@@ -81,11 +82,7 @@ def sparse_pca(
     >>> sparse_pca(np.eye(4), n_components=2, weight=0.1, penalty="group").h
     GroupL2(by='rows', weight=0.1)
     """
-    B = as_map(D, "D")
-    if B.columns is None:
-        raise ValueError(f"D must be data with a known number of features; given a map of any size, {B}.")
-    n = B.columns
-    m = B.rows(n)
+    B, m, n = as_data(D, "D")
     w = checked_weight(weight, "the penalty")
     M = Stiefel(n, n_components)
     f = ExplainedVariance(B, weight=1 / m)

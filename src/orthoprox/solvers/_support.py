@@ -71,8 +71,8 @@ class Support:
         K = K * root[:, None] / xp.where(row == column, 2.0 * eye[0, 0], 2**0.5 * eye[0, 0])
         there = xp.astype(xp.take(xp.reshape(self._there, (-1,)), row * r + column), like)
         ridge = backend_of(self.X).eps(self.X) ** 0.5 * float(xp.max(xp.linalg.diagonal(K)))
-        diagonal = 1.0 - there + max(ridge, float(xp.finfo(like).smallest_normal))
-        K = K * there[:, None] * there + diagonal * xp.eye(K.shape[0], dtype=like, device=where)
+        ridge = max(ridge, float(xp.finfo(like).smallest_normal))
+        K = K + ridge * xp.eye(K.shape[0], dtype=like, device=where)
         inverse = xp.linalg.inv(K) * there[:, None] * there
         back = xp.asarray(_places(r), device=where)
         return inverse / root[:, None] * root, row * r + column, back
