@@ -12,7 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from catalogue_terms import HALF, ROWS, SHAPE, SMOOTH, B, C, Q, Y, label, moved, points, quartic, softplus, tanh
 from orthoprox import terms
-from orthoprox.maps import Difference, Identity, Matrix
+from orthoprox.maps import Difference, Entries, Identity, Matrix
 from orthoprox.terms import (
     L1,
     ComposedQuadratic,
@@ -89,6 +89,31 @@ def test_product_of_a_quadratic_term_is_linear_and_symmetric(f, X, other, a, b):
     scale = 1e-10 * (1 + size(X)) * (1 + size(other))
     assert np.allclose(f.product(a * X + b * other), a * f.product(X) + b * f.product(other), rtol=1e-9, atol=scale)
     assert np.isclose(inner(other, f.product(X)), inner(X, f.product(other)), rtol=1e-9, atol=scale)
+
+
+@laws
+@given(X=points(), turn=points(), c=factors)
+@tries
+def test_a_term_that_depends_on_the_span_alone_does(f, X, turn, c):
+    """f(XQ) = f(X), and grad f(XQ) = grad f(X) Q, for orthogonal Q."""
+    f = c * f
+    if not f.rotation_invariant:
+        return
+    r = SHAPE[1]
+    G, _ = np.linalg.qr(turn[:r] + np.eye(r))
+    assert np.isclose(f.value(X @ G), f.value(X), rtol=1e-9, atol=slack(f, X))
+    assert np.allclose(f.gradient(X @ G), f.gradient(X) @ G, rtol=1e-9, atol=1e-9 * (1 + size(X)))
+
+
+def test_which_terms_depend_on_the_span_alone():
+    some = Entries(np.random.default_rng(2).random(SHAPE) < 0.5)  # a map that tells columns apart
+    assert ExplainedVariance(B).rotation_invariant and Quadratic(Q).rotation_invariant
+    assert sum_smooth([ExplainedVariance(B), Quadratic(Q)]).rotation_invariant
+    assert ComposedQuadratic(Quadratic(np.eye(SHAPE[0] - 1)), Difference()).rotation_invariant
+    assert not sum_smooth([ExplainedVariance(B), Linear(C)]).rotation_invariant
+    assert not ComposedQuadratic(ExplainedVariance(B), some).rotation_invariant
+    for f in (Linear(C), LeastSquares(B, Y), Smooth(quartic, lambda X: X**3), Zero()):
+        assert not f.rotation_invariant
 
 
 @laws

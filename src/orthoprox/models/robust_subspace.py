@@ -101,6 +101,10 @@ class SubspaceDistance(SmoothTerm):
     def upper_curvature(self) -> float:
         return 0.0
 
+    @property
+    def rotation_invariant(self) -> bool:
+        return self.B.left
+
     def value(self, X: Array) -> Scalar:
         return self.weight * array_namespace(X).sum(self.distances(X, self.B(X)))
 

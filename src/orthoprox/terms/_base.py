@@ -75,6 +75,11 @@ class SmoothTerm(Term):
         """The least known c with ``f(Y) <= f(X) + <grad f(X), Y - X> + c/2 |Y - X|^2``; at most L_f, 0 if concave."""
         return self.lipschitz
 
+    @property
+    def rotation_invariant(self) -> bool:
+        """Whether ``f(XQ) = f(X)`` for every orthogonal Q: then f depends on the span of X alone."""
+        return False
+
     @abc.abstractmethod
     def gradient(self, X: Array) -> Array:
         """The gradient at X."""

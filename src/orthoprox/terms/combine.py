@@ -90,6 +90,10 @@ class QuadraticSum(QuadraticTerm):
     def upper_curvature(self) -> float | None:
         return _total_upper([self.weight * f for f in self.parts])
 
+    @property
+    def rotation_invariant(self) -> bool:
+        return all(f.rotation_invariant for f in self.parts)
+
     def product(self, X: Array) -> Array:
         return self.weight * _added([f.product(X) for f in self.parts])
 
@@ -133,6 +137,10 @@ class SmoothSum(SmoothTerm):
     @property
     def upper_curvature(self) -> float | None:
         return _total_upper([self.weight * f for f in self.parts])
+
+    @property
+    def rotation_invariant(self) -> bool:
+        return all(f.rotation_invariant for f in self.parts)
 
     def value(self, X: Array) -> Scalar:
         return self.weight * _added([f.value(X) for f in self.parts])

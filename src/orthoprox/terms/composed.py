@@ -68,6 +68,10 @@ class ComposedQuadratic(QuadraticTerm):
     def upper_curvature(self) -> float | None:
         return _times((self.weight * self.f).upper_curvature, self.A)
 
+    @property
+    def rotation_invariant(self) -> bool:
+        return self.f.rotation_invariant and self.A.left
+
     def product(self, X: Array) -> Array:
         return self.weight * self.A.adjoint(self.f.product(self.A(X)))
 
@@ -128,6 +132,10 @@ class ComposedSmooth(SmoothTerm):
     @property
     def upper_curvature(self) -> float | None:
         return _times((self.weight * self.f).upper_curvature, self.A)
+
+    @property
+    def rotation_invariant(self) -> bool:
+        return self.f.rotation_invariant and self.A.left
 
     def value(self, X: Array) -> Scalar:
         return self.weight * self.f.value(self.A(X))

@@ -55,6 +55,10 @@ class ExplainedVariance(QuadraticTerm):
     def upper_curvature(self) -> float:
         return 0.0 if self.weight >= 0 else self.lipschitz
 
+    @property
+    def rotation_invariant(self) -> bool:
+        return bool(self.B.left)
+
     def product(self, X: Array) -> Array:
         return -self.weight * self.gram(X)
 

@@ -70,6 +70,10 @@ class Quadratic(QuadraticTerm):
         smallest, largest = self.eigenvalues
         return min(self.lipschitz, max(0.0, self.weight * smallest, self.weight * largest))
 
+    @property
+    def rotation_invariant(self) -> bool:
+        return bool(self.Q.left)
+
     def product(self, X: Array) -> Array:
         return self.weight * self.Q(X)
 
