@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from _problems import problems
-from _runs import LITERAL, OURS, PEERS, Instance, Job, Options, Outcome, count, geometric_mean, started, table
+from _runs import LITERAL, OURS, PEERS, Instance, Job, Options, Outcome, count, geometric_mean, present, started, table
 
 from orthoprox import named
 from orthoprox.maps import Identity
@@ -73,19 +73,19 @@ def jobs(options: Options) -> list[Job]:
 def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
     cases = list(dict.fromkeys(case for case, _, _ in outcomes))
     seeds = sorted({seed for _, _, seed in outcomes})
-    times, values, verdicts = [], [], []
+    methods, times, values, verdicts = present(outcomes), [], [], []
     for case in cases:
         found = {
             method: [outcomes[case, method, seed] for seed in seeds]
-            for method in METHODS
+            for method in methods
             if (case, method, seeds[0]) in outcomes
         }
         cost = {method: geometric_mean(one.counted for one in runs) for method, runs in found.items()}
         missed = {method: sum(math.isinf(one.time) for one in runs) for method, runs in found.items()}
         best = min((method for method in cost if method != OURS), key=lambda method: (missed[method], cost[method]))
         good = missed[OURS] == 0 and cost[OURS] <= cost[best]
-        times.append([case[0], *(_cell(cost, missed, method) for method in METHODS)])
-        values.append([case[0], *(_value(found.get(method)) for method in METHODS)])
+        times.append([case[0], *(_cell(cost, missed, method) for method in methods)])
+        values.append([case[0], *(_value(found.get(method)) for method in methods)])
         distances = [one.more["distance"] for one in found[OURS] if "distance" in one.more]
         verdicts.append(
             [
@@ -104,9 +104,9 @@ def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
         [
             "## 5. General problems",
             NOTE.format(starts=count(len(seeds), "start"), seconds=seconds),
-            table(["problem", *METHODS], times),
+            table(["problem", *methods], times),
             "Final F, mean over the starts:",
-            table(["problem", *METHODS], values),
+            table(["problem", *methods], values),
             "The best peer is the fastest of those that got there from most starts:",
             table(head, verdicts),
         ]

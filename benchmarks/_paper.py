@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from _runs import LITERAL, OURS, PEERS, TOLERANCE, Instance, Job, Options, Outcome, count, table
+from _runs import LITERAL, OURS, PEERS, TOLERANCE, Instance, Job, Options, Outcome, count, present, table
 
 from orthoprox import Solver, named
 from orthoprox.datasets import load
@@ -84,12 +84,12 @@ def jobs(options: Options) -> list[Job]:
 
 
 def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
-    cases = list(dict.fromkeys(case for case, _, _ in outcomes))
+    methods, cases = present(outcomes), list(dict.fromkeys(case for case, _, _ in outcomes))
     found = {case: {key[1:]: value for key, value in outcomes.items() if key[0] == case} for case in cases}
     starts = max(len(_seeds(runs)) for runs in found.values())
     seconds = next(iter(outcomes.values())).job.seconds
-    values = [[*_named(case), *(f"{_mean(runs, m, 'F'):.6g}" for m in METHODS)] for case, runs in found.items()]
-    details = [[*_named(case), *_detail(runs, m)] for case, runs in found.items() if case[1] == WEIGHT for m in METHODS]
+    values = [[*_named(case), *(f"{_mean(runs, m, 'F'):.6g}" for m in methods)] for case, runs in found.items()]
+    details = [[*_named(case), *_detail(runs, m)] for case, runs in found.items() if case[1] == WEIGHT for m in methods]
     verdicts = [_verdict(case, runs) for case, runs in found.items()]
     columns = ["data", "weight", "k/nr"]
     return "\n\n".join(
@@ -97,7 +97,7 @@ def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
             "## 1. The paper's problem",
             NOTE.format(seconds=seconds, starts=count(starts, "start")),
             "Final F, mean over the starts:",
-            table([*columns, *METHODS], values),
+            table([*columns, *methods], values),
             "At weight 50, means over the starts; nonzeros are entries that are not exactly zero (the most of any "
             "start), and infeasibility is the largest entry of X'X - I of any start:",
             table(
@@ -149,7 +149,7 @@ def _detail(runs: Mapping[tuple[str, int], Outcome], method: str) -> list[str]:
 
 def _verdict(case: tuple[Any, ...], runs: Mapping[tuple[str, int], Outcome]) -> tuple[list[str], bool]:
     ours = _of(runs, OURS)
-    others = {method: _of(runs, method) for method in METHODS if method != OURS}
+    others = {method: _of(runs, method) for method, _ in runs if method != OURS}
     ahead = sum(mine.F <= min(them[i].F for them in others.values()) for i, mine in enumerate(ours))
     next_best = min(others, key=lambda method: _mean(runs, method, "F"))
     excess = max(round(mine.nonzeros - mine.more["k"]) for mine in ours)

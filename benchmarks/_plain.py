@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from _problems import unit_columns
-from _runs import LITERAL, OURS, PEERS, Instance, Job, Options, Outcome, geometric_mean, started, table
+from _runs import LITERAL, OURS, PEERS, Instance, Job, Options, Outcome, geometric_mean, present, started, table
 
 from orthoprox import Problem, Stiefel
 from orthoprox.datasets import load
@@ -57,11 +57,12 @@ def jobs(options: Options) -> list[Job]:
 
 
 def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
+    methods = present(outcomes)
     runs = list(dict.fromkeys((case, seed) for case, _, seed in outcomes))
-    by = {method: [outcomes[case, method, seed] for case, seed in runs] for method in METHODS}
+    by = {method: [outcomes[case, method, seed] for case, seed in runs] for method in methods}
     seconds = by[OURS][0].job.seconds
-    peers = [method for method in METHODS if method != OURS]
-    cost = {method: geometric_mean(outcome.counted for outcome in by[method]) for method in METHODS}
+    peers = [method for method in methods if method != OURS]
+    cost = {method: geometric_mean(outcome.counted for outcome in by[method]) for method in methods}
     single = min(peers, key=cost.__getitem__)
     each = [min(by[method][i].counted for method in peers) for i in range(len(runs))]
     low = min(peers, key=lambda method: float(np.mean([outcome.F for outcome in by[method]])))
@@ -73,10 +74,10 @@ def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
             "## 2. Plain l1 sparse PCA",
             NOTE.format(seconds=seconds),
             table(
-                ["instance", *METHODS, "our F", "lowest F of a peer", "published"],
+                ["instance", *methods, "our F", "lowest F of a peer", "published"],
                 [
                     [
-                        *(_case(case, seed), *(_seconds(by[method][i]) for method in METHODS)),
+                        *(_case(case, seed), *(_seconds(by[method][i]) for method in methods)),
                         *(f"{ours[i]:.6g}", f"{lowest[i]:.6g}", GENES.get(case, "")),
                     ]
                     for i, (case, seed) in enumerate(runs)
@@ -90,7 +91,7 @@ def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
                     [method, sum(math.isfinite(outcome.time) for outcome in by[method])]
                     + [f"{cost[method] / cost[OURS]:.2f}"]
                     + [f"{pick(_against(ours, [outcome.F for outcome in by[method]])):+.1e}" for pick in (np.mean, max)]
-                    for method in METHODS
+                    for method in methods
                 ],
             ),
             "\n".join(

@@ -203,6 +203,11 @@ def _each(jobs: list[Job], processes: int) -> Iterator[tuple[Job, Outcome | None
             yield waiting[future], future.result()
 
 
+def present(outcomes: Mapping[tuple[Any, ...], Outcome]) -> list[str]:
+    """The methods that have made a run, in the order of the jobs."""
+    return list(dict.fromkeys(method for _, method, _ in outcomes))
+
+
 def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 

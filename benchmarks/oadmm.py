@@ -5,7 +5,7 @@ the runs (--quick, about five minutes); with several processes, or with --no-qui
 read from the folder in ORTHOPROX_DATA; without it scikit-learn's digits stand in for them, and rows that need other
 files are left out.
 
-    python benchmarks/oadmm.py [--items 1,2] [--seconds 3] [--starts 5] [--quick] [--jobs 16] [--out FILE]
+    python benchmarks/oadmm.py [--items 1,2] [--methods socm,radmm] [--seconds 3] [--starts 5] [--quick] [--jobs 16]
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import _paper
 import _plain
 import _scale
 import numpy as np
-from _runs import Options, run_all
+from _runs import LITERAL, OURS, PEERS, Options, run_all
 
 ITEMS = {1: _paper, 2: _plain, 3: _modes, 4: _scale, 5: _general}
 
@@ -39,6 +39,15 @@ def chosen(text: str) -> list[int]:
             f"wanted numbers from 1 to {len(ITEMS)} with commas, as in 1,2; given {text!r}"
         )
     return sorted(set(numbers))
+
+
+def peers(text: str) -> list[str]:
+    """The names in a list such as socm,manial-1; ours is always among them."""
+    names = [part.strip() for part in text.split(",")]
+    wrong = [name for name in names if name not in (OURS, *PEERS)]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"wanted some of {', '.join((OURS, *PEERS))}; given {wrong[0]!r}")
+    return [OURS, *names]
 
 
 def at_least(least: float, kind: type[int] | type[float] = float):
@@ -59,6 +68,7 @@ def at_least(least: float, kind: type[int] | type[float] = float):
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=chosen, default=list(ITEMS), help="which of 1 to 5, as in 1,2")
+    parser.add_argument("--methods", type=peers, default=[OURS, *PEERS, *LITERAL], help="as in socm,manial-1")
     parser.add_argument("--seconds", type=at_least(0.01), help="for each run, instead of the item's own budget")
     parser.add_argument("--starts", type=at_least(1, int), help="instead of the item's own number")
     parser.add_argument(
@@ -77,7 +87,7 @@ def main() -> None:
     parts, total = [_head(quick, given.jobs)], 0
     print(parts[0], flush=True)
     for item in given.items:
-        jobs = ITEMS[item].jobs(options)
+        jobs = [job for job in ITEMS[item].jobs(options) if job.method in given.methods]
         parts.append(ITEMS[item].report(run_all(jobs, given.jobs)))
         total += len(jobs)
         print("\n" + parts[-1], flush=True)

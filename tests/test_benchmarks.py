@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ import _paper  # noqa: E402
 import _plain  # noqa: E402
 import _runs  # noqa: E402
 import _scale  # noqa: E402
+import oadmm as benchmark  # noqa: E402
 
 
 def job(seconds=1.0, item="_plain", case=("randn-50-200", 5, 0.4, 0), method="oadmm", seed=0):
@@ -221,6 +223,16 @@ def test_plain_ratios_and_misses():
     assert "on 1 of 2: b r=5 w=0.4." in _plain.report(found)
 
 
+def test_only_the_methods_that_were_asked_for_are_told_of():
+    found = {(("a", 5, 0.4, 0), method, 0): outcome(time=1.0, F=-1.0) for method in ("oadmm", "socm")}
+    text = _plain.report(found)
+    assert "| socm " in text and "manial-1 " not in text
+    assert "Best single peer, socm: 1.00" in text
+    assert benchmark.peers("socm, radmm") == ["oadmm", "socm", "radmm"]
+    with pytest.raises(argparse.ArgumentTypeError, match="wanted some of oadmm, manial-1.*given 'soc'"):
+        benchmark.peers("socm,soc")
+
+
 def paper(**ours):
     found = {}
     for method in _paper.METHODS:
@@ -240,7 +252,8 @@ def test_general_verdicts():
     found = {}
     for method in _general.METHODS:
         time = {"oadmm": 0.2, "socm": 0.5}.get(method, math.inf)
-        found[("MCP",), method, 0] = outcome(time=time, seconds=3.0)
+        for kind in ("MCP", "SCAD"):
+            found[(kind,), method, 0] = outcome(time=time, seconds=3.0)
     del found[("MCP",), "manpg-ada", 0]
     text = _general.report(found)
     assert "refused" in text
