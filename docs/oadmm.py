@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 HERE = Path(__file__).parent
@@ -22,6 +23,8 @@ from _problems import problems, unit_columns  # noqa: E402
 
 from orthoprox import Critical, Problem, Recorder, Seconds, Stiefel, named, solve  # noqa: E402
 from orthoprox.models import compressed_modes, sparse_pca  # noqa: E402
+from orthoprox.solvers import _penalty  # noqa: E402
+from orthoprox.solvers import oadmm as solver  # noqa: E402
 from orthoprox.terms import L1, ExplainedVariance  # noqa: E402
 
 VARIANTS = {
@@ -31,15 +34,20 @@ VARIANTS = {
     "without the homotopy (`homotopy=False`)": {"homotopy": False},
     "roaming from a higher penalty (`roam=0.7`)": {"roam": 0.7},
 }
+CONSTANTS = {
+    "with a penalty that rises in every block": (solver, "_FALLS", 0.0),
+    "without turning": (_penalty, "_STEEP", math.inf),
+}
+"""What has no setting: a number that switches it off."""
 
 
 def cases() -> dict[str, Problem]:
-    """Plain l1 of two sizes, the paper's penalty, an ill-conditioned f, a map."""
+    """Plain l1 of two sizes and with a steep f, the paper's penalty, an ill-conditioned f, a map."""
     made = {
-        f"l1, {n} x {r}": Problem.of(
+        f"l1, {n} x {r}, weight {w:g}": Problem.of(
             ExplainedVariance(unit_columns(50, n, 0), weight=2.0) + w * L1(), over=Stiefel(n, r)
         )
-        for n, r, w in ((200, 10, 0.4), (500, 20, 0.4))
+        for n, r, w in ((200, 10, 0.4), (500, 20, 0.4), (500, 11, 0.01))
     }
     D = np.random.default_rng(1).standard_normal((300, 100)) * 0.97 ** np.arange(100)
     made["l1 - largest-k, weight 5"] = sparse_pca(D, n_components=10, weight=5.0, k=200)
@@ -67,10 +75,17 @@ def main() -> None:
     methods = {label: named("oadmm", **settings) for label, settings in VARIANTS.items()}
     methods["the paper's `oadmm-ep`"] = named("oadmm-ep")
     lines = [f"|  | {' | '.join(table)} |", "|---" * (len(table) + 1) + "|"]
-    for label, method in methods.items():
+
+    def row(label: str, method: Any) -> None:
         cells = [cell(problem, method, arguments.starts, arguments.seconds) for problem in table.values()]
         lines.append(f"| {label} | {' | '.join(cells)} |")
         print(lines[-1], file=sys.stderr, flush=True)
+
+    for label, method in methods.items():
+        row(label, method)
+    for label, constant in CONSTANTS.items():
+        with patch.object(*constant):
+            row(label, methods["oadmm"])
     note = (
         f"Made by `python docs/oadmm.py --seconds {arguments.seconds:g} --starts {arguments.starts}`: mean final "
         "objective, largest Crit, geometric mean of the seconds, from common random starts until Crit is at most "

@@ -134,7 +134,7 @@ def test_a_weight_that_is_negative_or_no_number(weight):
         (lambda: named("oadmm", block=0), "block must be at least 1; given 0"),
         (lambda: named("oadmm", rounds=0), "rounds must be at least 1; given 0"),
         (lambda: named("oadmm", memory=0), "memory must be at least 1; given 0"),
-        (lambda: named("oadmm", roam=0.8), "roam must be positive and at most settle; given 0.8 and 0.7"),
+        (lambda: named("oadmm", roam=1.2), "roam must be positive and at most settle; given 1.2 and 0.9"),
         (lambda: named("oadmm", roam=0.0), "roam must be positive"),
         (lambda: named("oadmm-ep", beta0=-1.0), "beta0 must be positive; given -1.0"),
         (lambda: named("oadmm-rr", rho=0.0), "rho must be positive; given 0.0"),

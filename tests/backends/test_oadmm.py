@@ -32,7 +32,7 @@ def phase(before, after):
     """What a step was."""
     if not before.path.finished:
         return "path"
-    return "attempt" if after.explored == before.explored and after.paper.t == before.paper.t else "block"
+    return "attempt" if after.reached != before.reached else "block"
 
 
 @functools.cache

@@ -10,8 +10,22 @@ import pytest
 import orthoprox.solvers._lagrangian as lagrangian
 from orthoprox import Problem, Stiefel
 from orthoprox.maps import Identity, Matrix
-from orthoprox.solvers._lagrangian import has_newton_steps, multiplied, multiplier_step
-from orthoprox.terms import L1, MCP, GroupL2, Huber, LargestK, LeastSquares, LogSum, Nonnegative, Quadratic, Zero
+from orthoprox.solvers._lagrangian import bending, has_newton_steps, multiplied, multiplier_step
+from orthoprox.terms import (
+    L1,
+    MCP,
+    SCAD,
+    GroupL2,
+    Huber,
+    LargestK,
+    LeastSquares,
+    LInf,
+    LogSum,
+    NegativePart,
+    Nonnegative,
+    Quadratic,
+    Zero,
+)
 
 N, R = 9, 3
 
@@ -35,6 +49,9 @@ def problems() -> dict[str, Problem]:
         "log sum": Problem.of(f + 0.2 * LogSum(0.5), over=M),
         "with g": Problem.of(f - 0.2 * LargestK(6) + 0.2 * L1(), over=M),
         "a large g": Problem.of(f - 20.0 * LargestK(20) + 0.2 * L1(), over=M),
+        "rows": Problem.of(f + 0.4 * GroupL2("rows"), over=M),
+        "rows of a map": Problem.of(0.3 * GroupL2("rows") @ B, over=M),
+        "columns of a map": Problem.of(f + 0.8 * GroupL2("columns") @ B, over=M),
         "least squares": Problem.of(LeastSquares(B, rng.standard_normal((14, R))) + 0.3 * L1(), over=M),
     }
 
@@ -126,7 +143,7 @@ def test_near_a_smooth_minimum_one_step_squares_the_gradient() -> None:
     assert size(after.now.X) < 1e-9
 
 
-@pytest.mark.parametrize("name", ["l1", "l1 of a map", "huber", "mcp", "least squares"])
+@pytest.mark.parametrize("name", ["l1", "l1 of a map", "huber", "mcp", "rows", "rows of a map", "least squares"])
 def test_the_method_of_multipliers_converges(name: str) -> None:
     problem = problems()[name]
     now = state(problem, 1)
@@ -149,10 +166,42 @@ def test_the_penalty_grows_where_the_gap_does_not_shrink_and_is_bounded() -> Non
     assert 0.05 < largest <= 100 * 0.05 * (1 + 1e-12)
 
 
+def test_where_steps_do_not_settle_the_penalty_grows_more_carefully(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lagrangian, "_NEWTON_STEPS", 1)
+    for name, growth in (("l1", 1.1), ("no f", 1.5)):  # without f the penalty is all the curvature there is
+        problem = problems()[name]
+        now = state(problem, 0, sigma=0.5)
+        new = multiplier_step(problem, lagrangian.replace(now, gap=1e-9), 1e-12)
+        assert new.sigma == pytest.approx(growth * 0.5)
+        assert multiplier_step(problem, now, 1e-12).sigma == 0.5  # a first gap has nothing to be compared with
+    monkeypatch.setattr(lagrangian, "_NEWTON_STEPS", 50)
+    assert multiplier_step(problems()["l1"], state(problems()["l1"], 0), 1e-12).sigma == 4.0
+    settled = lagrangian.replace(state(problems()["l1"], 0), gap=1e-9)
+    assert multiplier_step(problems()["l1"], settled, 1e-12).sigma == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    "h", [L1(0.7), MCP(0.5, 4.0), SCAD(0.4), NegativePart(0.6), GroupL2("rows", 0.8), GroupL2("columns", 1.5)]
+)
+def test_the_bending_is_the_derivative_of_what_the_prox_takes_off(h: Any) -> None:
+    rng = np.random.default_rng(9)
+    gone = 0
+    for _ in range(5):
+        u, D, mu, t = 2 * rng.standard_normal((7, 4)), rng.standard_normal((7, 4)), 0.9, 1e-7
+        u[:2] *= 0.1
+        u[:, 0] *= 0.05
+        ahead, behind = u + t * D, u - t * D
+        slope = ((ahead - h.prox(ahead, mu)) - (behind - h.prox(behind, mu))) / (2 * t)
+        np.testing.assert_allclose(bending(h, u, mu)(D), slope, atol=1e-6)
+        gone += np.count_nonzero(h.prox(u, mu) == 0)
+    assert gone > 0  # of what the prox takes off whole, all moves
+
+
 def test_what_has_newton_steps() -> None:
     M = Stiefel(N, R)
     f = Quadratic(Matrix(spd(1)))
     assert has_newton_steps(Problem.of(f + L1() @ Matrix(np.ones((2, N))), over=M))
     assert has_newton_steps(Problem(M=M, f=Zero(), h=L1(), A=Identity()))
-    assert not has_newton_steps(Problem.of(f + GroupL2(), over=M))
+    assert has_newton_steps(Problem.of(f + GroupL2(), over=M))
+    assert not has_newton_steps(Problem.of(f + LInf(), over=M))
     assert not has_newton_steps(Problem.of(f + Nonnegative(), over=M))

@@ -7,10 +7,10 @@ import pytest
 
 from orthoprox import Critical, Iterations, Problem, Recorder, named, solve
 from orthoprox._fields import replace
-from orthoprox.maps import Difference, Matrix
+from orthoprox.maps import Difference
 from orthoprox.problem import Certificate, criticality
 from orthoprox.solvers._path import Path
-from orthoprox.solvers.oadmm import _curvature, _kinks, _one_step
+from orthoprox.solvers.oadmm import _one_step
 from orthoprox.terms import (
     L1,
     MCP,
@@ -25,7 +25,7 @@ from orthoprox.terms import (
     Zero,
 )
 from steps.cases import PROBLEMS as ALL
-from steps.cases import B, C, M, N, R, S, T, augmented, random_triple
+from steps.cases import B, M, N, R, S, T, augmented, random_triple
 
 f = ExplainedVariance(B, 0.3)
 CONCAVE = {  # f below its linearisations and A = I: blocks of projections
@@ -35,7 +35,11 @@ CONCAVE = {  # f below its linearisations and A = I: blocks of projections
     "rows": Problem.of(f + 0.6 * GroupL2(), over=M),
     "rows minus largest-k": Problem.of(f - 0.2 * LargestK(5) + 0.6 * GroupL2(), over=M),
     "linear": Problem.of(Linear(T) + 0.4 * Huber(0.3), over=M),
+    "steep": Problem.of(f + 0.005 * L1(), over=M),
+    "steep, with g": Problem.of(f - 0.004 * LargestK(8) + 0.005 * L1(), over=M),
+    "very steep": Problem.of(f + 1e-5 * L1(), over=M),
 }
+TURNING = ("steep", "steep, with g", "very steep")
 OTHERS = [name for name, problem in ALL.items() if not _one_step(problem)]
 BLOCK, MEMORY = 4, 3
 SETTINGS = {"explore": 15, "roam": 0.3, "settle": 0.7}
@@ -90,17 +94,32 @@ def kinks(problem):
     return max(problem.h.lipschitz_constant((N, R)) / np.sqrt(R), 2 * problem.h.weak_convexity / 0.3)
 
 
-@pytest.mark.parametrize("explored", [0, 3, 12, 15, 40])
+def first_and_last(problem, X, z):
+    """By the definition, and whether X is turned: where f depends on the span alone and is steep beside h."""
+    last, unit = penalty(problem, X, z, 0.7), kinks(problem)
+    if isinstance(problem.f, ExplainedVariance) and last > 3 * unit:
+        return 2 * unit, min(last, 60 * unit), True
+    return 0.3 * unit, last, False
+
+
+def nearest_turn(X, W):
+    """The orthogonal Q for which XQ is nearest to W."""
+    U, _, Vt = np.linalg.svd(X.T @ W)
+    return U @ Vt
+
+
+@pytest.mark.parametrize("explored", [0, 3, 12, 15, 24])
 def test_a_block_is_the_papers_iteration_without_smoothing_and_proximal_term(case, explored):
     problem, seed = case
     old = a_state(problem, seed, explored=explored, boost=1.7)
     new = solver().step(problem, old)
-    share = min(1.0, explored / 12)
     X, y, z = old.now.X, old.y, old.z
-    beta = 1.7 * (0.3 * kinks(problem)) ** (1 - share) * penalty(problem, X, z, 0.7) ** share
+    first, last, turns = first_and_last(problem, X, z)
+    beta = 1.7 * first ** (1 - explored / 15) * last ** (explored / 15)
     for _ in range(BLOCK):
-        G = problem.f.gradient(X) - problem.g.subgradient(y)  # at y, whose zeros are exact
-        X = projected(beta * y - z - G)
+        W = beta * y - z + problem.g.subgradient(y)  # at y, whose zeros are exact
+        at = X @ nearest_turn(X, W) if turns else X
+        X = projected(W - problem.f.gradient(at))
         y = problem.h.prox(X + z / beta, 1 / beta)
         z = z + 1.0 * beta * (X - y)
     assert np.allclose(new.now.X, X, atol=1e-9)
@@ -108,7 +127,7 @@ def test_a_block_is_the_papers_iteration_without_smoothing_and_proximal_term(cas
     assert np.allclose(new.z, z, atol=1e-9 * beta)
     assert np.allclose(new.now.HX, problem.f.product(new.now.X), atol=1e-11)
     assert new.now.AX is new.now.X
-    assert (new.t, new.explored, new.waited, new.steps) == (10, explored + 1, 3, 70 + BLOCK)
+    assert (new.t, new.waited, new.steps) == (10, 0 if explored < 15 else 3, 70 + BLOCK)
     assert (new.paper.t, new.boost) == (0, 1.7)
 
 
@@ -116,7 +135,8 @@ def test_the_projection_minimises_the_lagrangian_that_lies_above(case):
     problem, seed = case
     old = a_state(problem, seed)
     new = solver(block=1).step(problem, old)
-    X, beta = old.now.X, penalty(problem, old.now.X, old.z, 0.7)
+    _, beta, turns = first_and_last(problem, old.now.X, old.z)
+    X = old.now.X @ nearest_turn(old.now.X, beta * old.y - old.z + problem.g.subgradient(old.y)) if turns else old.now.X
 
     def above(V):
         y, z = old.y, old.z
@@ -146,21 +166,6 @@ def test_without_exploring_the_penalty_is_the_last_one_from_the_start():
     eager, patient = (a_state(problem, 0, method=solver(explore=e), explored=e) for e in (0, 15))
     first, second = solver(explore=0).step(problem, eager), solver().step(problem, patient)
     assert np.allclose(first.now.X, second.now.X, atol=1e-12)
-
-
-def test_the_curvature_that_the_penalty_has_to_outweigh():
-    for seed in range(4):
-        problem = CONCAVE["l1"]
-        _, X, _, _, z = random_triple(problem, seed)
-        assert _curvature(problem, problem.at(X), z) == pytest.approx(penalty(problem, X, z, 1.0))
-    heavy = Problem.of(f + 50.0 * L1(), over=M)
-    assert _curvature(heavy, heavy.at(X), z) == pytest.approx(50.0 * np.sqrt(N * R) / np.sqrt(R))
-    weak = Problem.of(f + 4.0 * MCP(0.01, 0.1), over=M)
-    assert _curvature(weak, weak.at(X), 0 * z) == pytest.approx(2 * 40 / 0.3)
-    nothing = Problem.of(Linear(0 * T), over=M)
-    assert _curvature(nothing, nothing.at(X), 0 * z) == 1.0
-    mapped = Problem.of(f + 2.0 * L1() @ Matrix(C), over=M)
-    assert _kinks(mapped, mapped.at(X)) == pytest.approx(2.0 * np.sqrt(C.shape[0] * R) / np.linalg.norm(C @ X))
 
 
 def test_where_one_projection_does_for_an_X_step():
@@ -250,8 +255,8 @@ def test_the_papers_method_begins_where_it_is_first_needed():
 
 def test_the_penalty_is_not_raised_without_end():
     problem = CONCAVE["l1"]
-    old = a_state(problem, 2, recent=(1e-12,) * MEMORY, boost=9.9)
-    assert solver().step(problem, old).boost == 10.0
+    old = a_state(problem, 2, recent=(1e-12,) * MEMORY, boost=1.9)
+    assert solver().step(problem, old).boost == 2.0
 
 
 @pytest.mark.parametrize("name", all_problems())
@@ -260,7 +265,6 @@ def test_a_block_that_brings_crit_down_is_kept(name):
     old = a_state(problem, 2, recent=(1e-12,) * (3 * MEMORY - 1) + (1e9,))
     new = solver().step(problem, old)
     assert new.paper.t == 0
-    assert new.explored == old.explored + 1
     assert new.recent[-1] == pytest.approx(crit(problem, new), rel=1e-9)
     memory = MEMORY if _one_step(problem) else 3 * MEMORY
     assert len(new.recent) == memory
@@ -318,7 +322,8 @@ def test_which_way_a_problem_is_solved():
         assert (state.newton is None) != (state.inner is None)
         assert state.explored == named("oadmm").explore  # there is nothing to roam with
     assert "mcp of differences" in kinds["newton"]
-    assert {"groups of a matrix", "own function"} <= set(kinds["inner"])
+    assert "groups of a matrix" in kinds["newton"]
+    assert "own function" in kinds["inner"]
 
 
 def test_when_the_homotopy_is_followed():

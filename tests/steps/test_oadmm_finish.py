@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Stiefel, named, solve
+from orthoprox import Critical, Iterations, Problem, named, solve
 from orthoprox._fields import replace
 from orthoprox.models import sparse_pca
 from orthoprox.solvers._path import Path, next_level, vanishes
 from orthoprox.solvers._polish import filled, polish
 from orthoprox.solvers._support import restored
 from orthoprox.solvers.oadmm import _PATIENCE
-from orthoprox.terms import L1, SCAD, ExplainedVariance, GroupL2, LargestK
+from orthoprox.terms import L1, ExplainedVariance
 from steps.cases import PROBLEMS as ALL
 from steps.cases import B, M, N, R
-from steps.test_oadmm import CONCAVE, SETTINGS, a_state, crit, penalty, projected
+from steps.test_oadmm import CONCAVE, SETTINGS, a_state, crit, first_and_last, nearest_turn, projected
 
 K_SPARSE = sparse_pca(B, n_components=R, weight=6.0, k=9)
 L1_PROBLEM = CONCAVE["l1"]
@@ -47,9 +47,11 @@ def test_a_step_along_the_path_is_three_blocks_without_g_and_with_a_weaker_h(lev
     easier = Problem.of(K_SPARSE.f + level * 6.0 * L1(), over=M)
     X, y, z = old.now.X, old.y, old.z
     for _ in range(3):
-        beta = penalty(easier, X, z, 0.7)
+        _, beta, turns = first_and_last(easier, X, z)
+        assert turns == (level < 0.01)
         for _ in range(2):
-            X = projected(beta * y - z - easier.f.gradient(X))
+            W = beta * y - z
+            X = projected(W - easier.f.gradient(X @ nearest_turn(X, W) if turns else X))
             y = easier.h.prox(X + z / beta, 1 / beta)
             z = z + beta * (X - y)
     assert np.allclose(new.now.X, X, atol=1e-9)
@@ -126,7 +128,10 @@ def test_newtons_method_is_tried_when_crit_is_small_or_after_a_while():
     assert not due(replace(fine, tried=4 * crit(L1_PROBLEM, fine)))  # not much smaller than the last time
     assert due(replace(fine, tried=6 * crit(L1_PROBLEM, fine)))
     assert not due(replace(fine, waited=0))  # one block at least in between
-    assert not due(replace(fine, explored=14))  # still roaming
+    roaming = replace(fine, explored=14, waited=0)
+    assert due(replace(roaming, crit=0.9e-4 * scale))  # at a critical point, whatever the penalty
+    assert not due(replace(roaming, crit=1.1e-4 * scale))
+    assert not due(replace(roaming, crit=0.9e-4 * scale, tried=4e-4 * scale))  # not much smaller than the last time
     assert not due(replace(rough, waited=_PATIENCE))
     assert due(replace(rough, waited=_PATIENCE + 1))  # after a while
     assert not due(replace(rough, waited=4 * _PATIENCE, failures=2))  # a longer one after attempts that failed
@@ -152,11 +157,11 @@ def test_k_entries_are_finished_at_once():
 # ------------------------------------------------------------------ what is believed
 
 
-def attempt(problem, state, **settings):
+def attempt(problem, state, rounds=15, **settings):
     """What Newton's method itself makes of the state, on the zeros of y."""
     scale = np.linalg.norm(problem.f.gradient(state.now.X))
     radius = max(state.radius, 0.02 * math.sqrt(R))
-    return polish(problem, state.y, state.z, radius=radius, rounds=15, tolerance=64 * 2.0**-52 * scale, **settings)
+    return polish(problem, state.y, state.z, radius=radius, rounds=rounds, tolerance=64 * 2.0**-52 * scale, **settings)
 
 
 def test_an_attempt_that_succeeds_is_the_next_state():
@@ -178,29 +183,60 @@ def test_an_attempt_that_succeeds_is_the_next_state():
     assert np.linalg.norm(new.now.X.T @ new.now.X - np.eye(R)) < 1e-13
 
 
-def test_an_attempt_that_was_cut_short_but_got_further_than_the_blocks_is_followed_by_another_soon():
+def test_an_attempt_that_was_cut_short_but_got_further_is_followed_by_another_soon():
+    """Further than blocks of the same cost since the last one, and than the last one itself."""
     old = replace(settled(L1_PROBLEM, 4), explored=15, waited=1000, failures=1)
-    value = float(L1_PROBLEM.objective(old.now))
-    for reached, soon in (
-        (value, True),
-        (value + 1e9, False),
-    ):  # the blocks since the last one had brought nothing, much
-        new = named("oadmm", **SETTINGS, rounds=1).step(L1_PROBLEM, replace(old, reached=reached))
-        assert float(L1_PROBLEM.objective(new.now)) < value
+    value, found = (
+        float(L1_PROBLEM.objective(old.now)),
+        polish(L1_PROBLEM, old.y, old.z, radius=old.radius, rounds=1, tolerance=1e-14),
+    )
+    reached = float(L1_PROBLEM.objective(found.point))
+    gain, blocks = value - reached, found.products / (20 * 1000)
+    assert gain > 0
+    for last, soon in (
+        (math.inf, True),  # the first attempt
+        (value, True),  # the blocks had brought nothing
+        (value + 0.9 * gain / blocks, True),
+        (value + 1.1 * gain / blocks, False),  # or more than it did, at the same cost
+        (value - 0.8 * gain, True),
+        (value - 0.95 * gain, False),  # it has only taken back what they lost
+    ):
+        new = named("oadmm", **SETTINGS, rounds=1).step(L1_PROBLEM, replace(old, reached=last, crit=2 * found.residual))
+        assert np.array_equal(new.now.X, found.point.X)
         assert new.failures == 1
         assert new.waited == (2 * _PATIENCE if soon else 0)
+        # Crit may rise for the sake of F alone.
+        worse = named("oadmm", **SETTINGS, rounds=1).step(
+            L1_PROBLEM, replace(old, reached=last, crit=found.residual / 2)
+        )
+        assert np.array_equal(worse.now.X, found.point.X) == soon
+        assert worse.failures == (1 if soon else 2)
+
+
+def test_an_attempt_that_would_begin_far_off_is_not_made():
+    old = replace(settled(L1_PROBLEM, 8), explored=15, waited=1000)
+    first = attempt(L1_PROBLEM, old, rounds=0).residual
+    for crit_here, made in ((first / 99, True), (first / 101, False)):
+        new = named("oadmm", **SETTINGS).step(L1_PROBLEM, replace(old, crit=crit_here))
+        assert (new.failures == 0) == made
+        assert (attempt(L1_PROBLEM, old, largest=100 * crit_here) is not None) == made
 
 
 def test_at_a_critical_point_there_is_nowhere_to_roam_to():
-    old = replace(settled(L1_PROBLEM), explored=2, waited=3)
+    old = replace(settled(L1_PROBLEM), explored=2, waited=0)
     assert crit(L1_PROBLEM, old) < 1e-6
     new = named("oadmm", **SETTINGS).step(L1_PROBLEM, old)
-    assert (new.t, new.explored) == (old.t + 1, 15)
+    assert (new.t, new.explored) == (old.t + 1, 2)
     assert np.array_equal(new.now.X, new.y)
     assert (new.now.X == 0).any()
-    rough = replace(settled(L1_PROBLEM, 4), explored=2, waited=3)
+    assert crit(L1_PROBLEM, new) < 1e-12
+    again = named("oadmm", **SETTINGS).step(L1_PROBLEM, new)
+    assert np.array_equal(again.now.X, new.now.X)
+    rough = replace(settled(L1_PROBLEM, 4), explored=2, waited=0)
     assert crit(L1_PROBLEM, rough) > 1e-4
-    assert named("oadmm", **SETTINGS).step(L1_PROBLEM, rough).explored == 3
+    assert not np.array_equal(
+        *(getattr(named("oadmm", **SETTINGS).step(L1_PROBLEM, rough), name) for name in ("y", "z"))
+    )
 
 
 @pytest.mark.parametrize("name", ["k-sparse", "l1", *ALL])
@@ -302,82 +338,3 @@ def test_on_k_entries_the_attempt_is_that_with_all_of_them_free():
     assert np.count_nonzero(new.now.X) <= 12
     assert float(problem.objective(new.now.X)) < float(problem.objective(old.now.X))
     assert np.linalg.norm(new.now.X.T @ new.now.X - np.eye(R)) < 1e-13
-
-
-# ------------------------------------------------------------------ whole runs in the small
-
-
-def test_without_exploring_it_stays_near_its_start():
-    for seed in range(3):
-        start = solve(L1_PROBLEM, seed=seed, stop=Iterations(200) | Critical(1e-10))
-        assert start.converged
-        D = M.tangent(start.X, np.random.default_rng(90 + seed).standard_normal((N, R)))
-        X0 = M.retract(start.X, 0.02 * D / np.linalg.norm(D))
-        found = solve(L1_PROBLEM, named("oadmm", explore=0), X0, stop=Iterations(200) | Critical(1e-10))
-        assert found.converged
-        assert np.linalg.norm(found.X - start.X) < 1e-6  # there is one minimum near, and it is this one
-
-
-@pytest.mark.parametrize("kind", ["l1", "l1 minus largest-k", "scad"])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_scale_of_the_data_does_not_matter(kind, seed):
-    D = np.random.default_rng(31).standard_normal((40, 20)) * 0.9 ** np.arange(20)
-    over = Stiefel(20, 4)
-
-    def run(c):
-        """Steps, iterations within them and the value in units of the data's, up to a relative Crit of 1e-9."""
-        penalty = {"l1": 0.2 * L1(), "l1 minus largest-k": 3.0 * L1() - 3.0 * LargestK(16), "scad": 0.4 * SCAD(0.3)}
-        weighted = c * c * penalty[kind]
-        problem = Problem.of(ExplainedVariance(c * D, 1 / 40) + weighted, over=over)
-
-        def done(now):
-            parts, scale = now.criticality_parts, np.linalg.norm(problem.f.gradient(now.X))
-            return parts.stationarity + parts.dual <= 1e-9 * scale and parts.primal <= 1e-9
-
-        result = solve(problem, "oadmm", over.random(seed), stop=Iterations(400) | done)
-        assert result.iterations < 400
-        return result.iterations, result.state.steps, result.objective / c**2
-
-    steps, inner, value = run(1.0)
-    for c in (1e-4, 1e4):
-        other_steps, other_inner, other_value = run(c)
-        assert abs(other_steps - steps) <= 0.2 * steps
-        assert abs(other_inner - inner) <= 0.2 * inner
-        assert other_value == pytest.approx(value, rel=1e-6)
-
-
-@pytest.mark.parametrize("problem", [L1_PROBLEM, K_SPARSE, CONCAVE["mcp"]], ids=["l1", "k", "mcp"])
-def test_what_has_been_reached_is_not_lost_again(problem):
-    method = named("oadmm")
-    state = method.init(problem, M.random(3))
-    for _ in range(300):
-        state = method.step(problem, state)
-        if crit(problem, state) <= 64 * 2.0**-52 * np.linalg.norm(problem.f.gradient(state.now.X)):
-            break
-    assert state.t < 300
-    later = state
-    for _ in range(40):
-        later = method.step(problem, later)
-    assert later.t == state.t + 40
-    assert later.paper.t == state.paper.t
-    assert crit(problem, later) <= 64 * 2.0**-52 * np.linalg.norm(problem.f.gradient(state.now.X))
-    assert np.count_nonzero(later.now.X) <= max(np.count_nonzero(state.now.X), 9)
-
-
-def test_single_precision_stays_and_has_exact_zeros():
-    for k in (None, 9):
-        problem = sparse_pca(B.astype(np.float32), n_components=R, weight=0.3 if k is None else 6.0, k=k)
-        result = solve(problem, "oadmm", stop=Iterations(60))
-        state = result.state
-        for array in (state.now.X, state.now.HX, state.y, state.z, result.X):
-            assert array.dtype == np.float32
-        assert 0 < np.count_nonzero(result.X) < N * R
-        assert k is None or np.count_nonzero(result.X) <= k
-        assert result.infeasibility < 1e-5
-        assert result.criticality < 1e-4 * np.linalg.norm(problem.f.gradient(result.X))
-
-
-def test_groups_minus_the_largest_entries_run_too():
-    problem = Problem.of(ExplainedVariance(B, 0.1) - 0.2 * LargestK(8) + 0.3 * GroupL2(), over=M)
-    result = solve(problem, stop=Iterations(200) | Critical(1e-6))
-    assert result.converged

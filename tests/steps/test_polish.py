@@ -73,30 +73,17 @@ def test_the_subgradient_is_the_shortest(case):
     problem, X, z = case
     face = _Face(problem, X, False)
     now, least = problem.at(X), shortest_by_least_squares(problem, X)
-    for _ in range(30):
-        z, G = face.shortest(now, z)
-        assert problem.h.subgradient_distance(X, z) == 0
-        assert np.allclose(G, tangent(X, problem.f.gradient(X) - problem.g.subgradient(X) + z), atol=1e-13)
-        assert np.linalg.norm(G) >= least - 1e-7
-    assert np.linalg.norm(G) == pytest.approx(least, rel=1e-5)
-
-
-def test_one_go_shortens_the_subgradient_most_of_the_way(case):
-    problem, X, z = case
-    face = _Face(problem, X, False)
-    least = shortest_by_least_squares(problem, X)
-    low, high = problem.h.subdifferential(X)
-    first = np.linalg.norm(tangent(X, face.base(problem.at(X)) + np.clip(z, low, high)))
-    _, G = face.shortest(problem.at(X), z)
-    assert np.linalg.norm(G) - least <= 0.05 * (first - least) + 1e-12
+    z, G = face.shortest(now, z)
+    assert problem.h.subgradient_distance(X, z) == 0
+    assert np.allclose(G, tangent(X, problem.f.gradient(X) - problem.g.subgradient(X) + z), atol=1e-13)
+    assert np.linalg.norm(G) == pytest.approx(least, rel=1e-6)
 
 
 def test_the_shortest_subgradient_where_k_entries_are_free():
     X, z = sparse_start(3, share=0.4)
     face, now = _Face(K_SPARSE, X, True), K_SPARSE.at(X)
-    for _ in range(30):
-        z, G = face.shortest(now, z)
-    assert np.linalg.norm(G) == pytest.approx(shortest_by_least_squares(K_SPARSE, X, free=True), rel=1e-5)
+    z, G = face.shortest(now, z)
+    assert np.linalg.norm(G) == pytest.approx(shortest_by_least_squares(K_SPARSE, X, free=True), rel=1e-6)
     assert K_SPARSE.h.subgradient_distance(X, z) == 0
     assert np.array_equal(z[X != 0], K_SPARSE.g.subgradient(X)[X != 0])
 

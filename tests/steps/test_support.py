@@ -111,7 +111,7 @@ def test_a_dense_inverse_is_one():
         X = orthonormal(on)
         support, C = Support(X, on), np.random.default_rng(8).standard_normal((on.shape[1],) * 2)
         if support._whole is not None:
-            np.testing.assert_allclose(support._apply(support._near(C + C.T)), C + C.T, rtol=0, atol=1e-5)
+            np.testing.assert_allclose(support.apply(support._near(C + C.T)), C + C.T, rtol=0, atol=1e-5)
         assert Support(X, on, dense=False)._whole is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from array_api_compat import array_namespace
@@ -12,12 +13,12 @@ from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._trust import truncated
-from orthoprox.terms import EntrywiseTerm, QuadraticTerm, Zero
+from orthoprox.terms import EntrywiseTerm, GroupL2, ProximableTerm, QuadraticTerm, Zero
 from orthoprox.terms._base import frobenius
 
 _NEWTON_STEPS, _CG_STEPS = 10, 100
 _SHARE = 0.3  # of the primal residual, times the penalty: how small the gradient has to be
-_GROWTH, _SHRINK, _MOST = 1.5, 0.6, 100.0
+_GROWTH, _CAUTIOUS, _SHRINK, _MOST = 1.5, 1.1, 0.6, 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +40,24 @@ class Multiplied:
 
 
 def has_newton_steps(problem: Problem) -> bool:
-    """Whether h acts entry by entry, with a known derivative of its prox, and f has a Hessian to multiply with."""
-    lipschitz = math.isfinite(problem.h.lipschitz_constant(problem.shape))
-    return isinstance(problem.h, EntrywiseTerm) and isinstance(problem.f, (QuadraticTerm, Zero)) and lipschitz
+    """Whether the derivative of h's prox is known, and f has a Hessian to multiply with."""
+    known = isinstance(problem.h, (EntrywiseTerm, GroupL2)) and isinstance(problem.f, (QuadraticTerm, Zero))
+    return known and math.isfinite(problem.h.lipschitz_constant(problem.shape))
+
+
+def bending(h: ProximableTerm, u: Array, mu: float) -> Callable[[Array], Array]:
+    """The derivative of u - prox(u; mu), one of several at a kink: mu times the Hessian of the envelope of h."""
+    if isinstance(h, EntrywiseTerm):
+        bend = 1.0 - h.prox_slope(u, mu)
+        return lambda D: bend * D
+    assert isinstance(h, GroupL2)
+    # A group longer than w = mu weight is shortened by w: along itself that is no change, across it w/|u|.
+    xp, axis, w = array_namespace(u), (1 if h.by == "rows" else 0), mu * h.weight
+    norms = xp.sqrt(xp.sum(u * u, axis=axis, keepdims=True))
+    stays = norms > w
+    length = xp.where(stays, norms, 1.0)
+    across, along = xp.where(stays, w / length, 1.0), xp.where(stays, u / length, 0.0)
+    return lambda D: across * (D - along * xp.sum(along * D, axis=axis, keepdims=True))
 
 
 def multiplied(problem: Problem, now: Point, z: Array, sigma: float) -> Multiplied:
@@ -77,11 +93,10 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         settled = size <= max(_SHARE * sigma * gain * gap, tolerance)
         if settled:
             break
-        bend = sigma * (1.0 - h.prox_slope(now.AX + shift, 1 / sigma))  # type: ignore[attr-defined]
-        X = now.X
+        bend, X = bending(h, now.AX + shift, 1 / sigma), now.X
 
-        def apply(Q: Array, X: Array = X, Lam: Array = Lam, bend: Array = bend) -> Array:
-            W = A.adjoint(bend * A(Q)) - Q @ Lam
+        def apply(Q: Array, X: Array = X, Lam: Array = Lam, bend: Callable[[Array], Array] = bend) -> Array:
+            W = A.adjoint(sigma * bend(A(Q))) - Q @ Lam
             HQ = f.product(Q)
             return M.tangent(X, W if HQ is None else W + HQ)
 
@@ -101,9 +116,10 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
             break
     gap = float(frobenius(now.AX - y))
     z = sigma * (now.AX + shift - y)
-    # Without f the penalty is all the curvature there is, and steps that do not settle ask for more of it.
+    # Steps that do not settle may be too few or the penalty too low; without f it is all the curvature there is.
     alone = isinstance(f, Zero)
-    if gap > _SHRINK * state.gap and (settled or alone):
-        sigma = min(_GROWTH * sigma, (10 if alone else 1) * _MOST * state.least)
+    if gap > _SHRINK * state.gap:
+        growth = _GROWTH if settled or alone else _CAUTIOUS
+        sigma = min(growth * sigma, (10 if alone else 1) * _MOST * state.least)
     radius = max(radius, 1e-2)
     return replace(state, now=now, y=y, z=z, sigma=sigma, gap=gap, radius=radius, products=products)

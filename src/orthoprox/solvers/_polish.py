@@ -11,14 +11,14 @@ from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
 from orthoprox.problem import Point, Problem
+from orthoprox.solvers._shortest import shortest
 from orthoprox.solvers._support import Support, restored
 from orthoprox.solvers._trust import truncated
 from orthoprox.terms import EntrywiseTerm, LargestK, QuadraticTerm
 from orthoprox.terms._base import frobenius
 
-_MULTIPLIER_STEPS = 40  # for z, in one go
-_GOES = 10  # of these, while they help
 _CG_STEPS = 100
+_ROUGH = 0.03  # accuracy of a step as long as zeros come and go: the next one will be on other entries
 _LEAST_RADIUS = 1e-9
 _WEAK = (
     0.0,
@@ -118,22 +118,18 @@ class _Face:
         slope = h.prox_slope(X + mu * self.slope(X), mu)  # type: ignore[attr-defined]
         return (1.0 / xp.where(slope > 0, slope, xp.ones_like(slope)) - 1.0) / mu * self.on
 
-    def shortest(self, point: Point, z: Array) -> tuple[Array, Array]:
+    def shortest(self, point: Point, z: Array, enough: float = 0.0) -> tuple[Array, Array]:
         """A subgradient z of h at X for which the tangent part of grad f - dg + z is as short as it can be, and that.
 
-        On the face z is the slope; elsewhere it is between the slopes at zero. Accelerated projected gradient steps.
+        On the face z is the slope; elsewhere it is between the slopes at zero.
         """
-        xp, M = array_namespace(z), self.problem.M
-        X = point.X
+        xp, X = array_namespace(z), point.X
         base, kept = self.base(point), self.on > 0
         # Where the k largest entries are free, z takes back on the face what dg takes away.
         fixed = self.problem.g.subgradient(X) if self.free else self.slope(X)
-        z = before = xp.where(kept, fixed, xp.clip(z, self.low, self.high))
-        for k in range(_MULTIPLIER_STEPS):
-            ahead = z + k / (k + 3.0) * (z - before)
-            G = M.tangent(X, base + ahead)
-            z, before = xp.where(kept, fixed, xp.clip(ahead - G, self.low, self.high)), z
-        return z, M.tangent(X, base + z)
+        low, high = (xp.where(kept, fixed, bound) for bound in (self.low, self.high))
+        z = shortest(X, base, z, low, high, enough)
+        return z, self.problem.M.tangent(X, base + z)
 
     def widened(self, z: Array, G: Array) -> tuple[Array, float]:
         """The signs of the zeros that -G moves, where z is at the end of its interval, and how strongly it does."""
@@ -147,19 +143,12 @@ class _Face:
     def model(self, now: Point, z: Array, tolerance: float) -> tuple[Array, float, _Model | None]:
         """A subgradient, its length, and the model of F on the face, widened if need be; no model where all is done."""
         xp = array_namespace(z)
-        z, G = self.shortest(now, z)
+        z, G = self.shortest(now, z, 0.1 * tolerance)
         residual = float(frobenius(G))
         if residual <= tolerance:
             return z, residual, None
         XtG = now.X.T @ (self.base(now) + z)
         model = _Model(self, now, (XtG + XtG.T) / 2)
-        for _ in range(_GOES):
-            if residual <= 2 * model.inward:
-                break
-            z, G = self.shortest(now, z)
-            residual, before = float(frobenius(G)), residual
-            if residual > 0.7 * before:
-                break
         sign, outward = self.widened(z, G)
         if residual <= tolerance or (model.inward <= tolerance and outward <= tolerance):
             return z, residual, None
@@ -221,13 +210,14 @@ def polish(
     tolerance: float,
     on: Array | None = None,
     free: bool = False,
+    largest: float = math.inf,
 ) -> Polished | None:
     """Minimise F over the orthonormal matrices with the zeros of y, letting zeros come and go.
 
     A trust-region Newton method: conjugate gradients on the tangent space of the face, then a way back to the face
     along normals. Entries that would change sign become zero and leave; zeros that the shortest subgradient
     moves enter.
-    F never increases. Returns None where y has too many zeros for an orthonormal matrix.
+    F never increases. Returns None where y has too many zeros for an orthonormal matrix near it.
 
     Parameters
     ----------
@@ -243,6 +233,8 @@ def polish(
         The entries that may move, where that is known already.
     free : bool
         Whether h - g vanishes on the face and F is f there: ``is_sparse_enough`` tells. None enter or leave then.
+    largest : float
+        Where the first shortest tangent subgradient is longer than this, the zeros of y are not the right ones.
     """
     xp = array_namespace(y)
     face = _Face(problem, y, free, on)
@@ -252,15 +244,19 @@ def polish(
     now, face.sign = problem.at(X), xp.sign(X)
     value = float(problem.objective(now))
     scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
-    steps = products = 0
+    steps = products = entries = 0
     while True:
         z, residual, model = face.model(now, z, tolerance)
+        if steps == 0 and residual > largest:
+            return None
+        before, entries = entries, int(xp.count_nonzero(face.on))
         if model is None or steps >= rounds or radius < _LEAST_RADIUS:
             break
         new = None
         while new is None and steps < rounds and radius >= _LEAST_RADIUS:
             # More than this is lost in rounding, where conjugate gradients would see a curvature that is none.
-            accuracy = max(min(0.1, model.inward / scale), math.sqrt(backend_of(X).eps(X)))
+            accuracy = model.inward / scale if entries == before else _ROUGH
+            accuracy = max(min(0.1, accuracy), math.sqrt(backend_of(X).eps(X)))
             D, promised, edge, used = truncated(model.apply, model.g, radius, accuracy, _CG_STEPS)
             steps, products = steps + 1, products + used
             trial, left, kept = face.moved(model.support, now.X + D)

@@ -86,7 +86,8 @@ class Support:
         found = inverse @ xp.take(xp.reshape(C, (-1,)), half)
         return xp.reshape(xp.take(found, back), C.shape)
 
-    def _apply(self, Lam: Array) -> Array:
+    def apply(self, Lam: Array) -> Array:
+        """The left-hand side sym(X'((X Lam) on S))."""
         xp = array_namespace(Lam)
         columns = xp.matmul(self._blocks, Lam.T[:, :, None])[:, :, 0]
         return (columns + columns.T) / 2
@@ -95,7 +96,7 @@ class Support:
         """The Lam with sym(X'((X Lam) on S)) = C, as far as there is one, to a relative accuracy."""
         enough = tolerance**2 * float(inner(C, C))
         Lam = self._near(C)
-        R = C - self._apply(Lam)
+        R = C - self.apply(Lam)
         if float(inner(R, R)) <= enough:
             return Lam
         P = Z = self._near(R)
@@ -103,7 +104,7 @@ class Support:
         for _ in range(4 * C.shape[0]):
             if float(inner(R, R)) <= enough:
                 break
-            Q = self._apply(P)
+            Q = self.apply(P)
             bend = float(inner(P, Q))
             if not bend > 0:
                 break

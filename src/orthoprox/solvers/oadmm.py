@@ -19,6 +19,7 @@ from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._lagrangian import Multiplied, has_newton_steps, multiplied, multiplier_step
 from orthoprox.solvers._manial import ManIALState
 from orthoprox.solvers._path import Path, next_level, raised, vanishes
+from orthoprox.solvers._penalty import kinks, penalties
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -29,6 +30,11 @@ _LONGER = 3  # memory where the blocks are augmented Lagrangian steps, after whi
 _MULTIPLIERS = 5  # steps of the method of multipliers in a block
 _PATIENCE = 30  # blocks after which Newton's method is tried although Crit has not fallen much since the last time
 _BLOCKS = 3  # between two weights of the homotopy
+_FALLS = 0.99  # of Crit, in a block after which the penalty stays as it is
+_WILD = 0.03  # of the gradient: at a larger Crit the iterates are far from settling
+_NEAR = 1e-4  # of the gradient: at a smaller Crit they are settling, whatever the penalty
+_FAR = 100.0  # times Crit: where Newton's method would begin with more, it has other zeros
+_MOST = 2.0  # how far the penalty is raised at most because Crit did not fall
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,7 +48,7 @@ class OADMMState:
     path: Path
     """Where the homotopy in the weight of h is; over from the beginning where there is no g."""
     explored: int
-    """Blocks since the homotopy was over; as many as are for roaming where nothing roams."""
+    """How far the penalty has risen, in blocks that did not bring Crit down; all the way where nothing roams."""
     boost: float
     """How much the penalty has been raised because the residual did not fall."""
     crit: float
@@ -79,8 +85,9 @@ class OADMM(Solver[OADMMState]):
     Parameters
     ----------
     explore : int
-        Blocks with a penalty that rises from a small value, at which the iterates roam and find lower minima. With
-        0 the method stays near its start: take it for warm starts.
+        In so many blocks the penalty rises from a small value, at which the iterates roam and find lower minima, to one
+        at which they settle; blocks that bring Crit down do not count. With 0 the method stays near its start: take
+        it for warm starts.
     block : int
         Iterations in a block.
     roam, settle : float
@@ -112,10 +119,10 @@ class OADMM(Solver[OADMMState]):
     scope: ClassVar[Scope] = Scope()
     compilable: ClassVar[bool] = False
 
-    explore: int = 40
+    explore: int = 30
     block: int = 20
-    roam: float = 0.3
-    settle: float = 0.7
+    roam: float = 0.5
+    settle: float = 0.9
     rounds: int = 15
     polish: bool = True
     homotopy: bool = True
@@ -149,7 +156,7 @@ class OADMM(Solver[OADMMState]):
             failures=0,
             radius=0.1 * math.sqrt(problem.M.r),
             paper=OADMMEPState(t=0, now=now, before=now, y=y, z=z, L=_lipschitz(problem, X0)),
-            newton=multiplied(problem, now, z, 4 * (_kinks(problem, now) or problem.f.lipschitz or 1.0))
+            newton=multiplied(problem, now, z, 4 * (kinks(problem, now) or problem.f.lipschitz or 1.0))
             if by_newton
             else None,
             inner=None if one_step or by_newton else ManIAL1().for_problem(problem).init(problem, X0),
@@ -170,8 +177,7 @@ class OADMM(Solver[OADMMState]):
                 failures=state.failures + 1,
                 radius=max(state.radius, 1e-8),
             )
-        roamed = state.explored >= self.explore
-        if roamed and state.crit <= _rounding(problem, state.now):
+        if state.crit <= _rounding(problem, state.now):
             return replace(state, t=state.t + 1)  # another block would only lose the zeros again
         return self._guarded(problem, state)
 
@@ -180,12 +186,14 @@ class OADMM(Solver[OADMMState]):
         path, now, y, z = state.path, state.now, state.y, state.z
         easier = Problem(M=problem.M, f=problem.f, h=path.level * problem.h, A=problem.A)
         for _ in range(_BLOCKS):
-            now, y, z = self._block(easier, now, y, z, self.settle * _curvature(easier, now, z))
+            _, beta, turns = penalties(easier, now, z, self.roam, self.settle)
+            now, y, z = self._block(easier, now, y, z, beta, turns)
         steps = state.steps + _BLOCKS * self.block
         if not path.closing:
             following = next_level(path, problem, y)
         else:
-            found = self._newton(easier, now, y, z, state.radius, False) if polishable(problem) else None
+            there = replace(state, now=now, y=y, z=z)
+            found = self._newton(easier, there, False) if polishable(problem) else None
             if found is not None:
                 now, y, z, steps = found.point, found.point.X, found.z, steps + found.products
             done = found is not None and vanishes(problem, y)
@@ -207,16 +215,22 @@ class OADMM(Solver[OADMMState]):
         crit = _crit(problem, now, y, z) if following.finished else math.inf
         return replace(state, t=state.t + 1, now=now, y=y, z=z, crit=crit, path=following, steps=steps)
 
-    def _block(self, problem: Problem, now: Point, y: Array, z: Array, beta: float) -> tuple[Point, Array, Array]:
+    def _block(
+        self, problem: Problem, now: Point, y: Array, z: Array, beta: float, turns: bool
+    ) -> tuple[Point, Array, Array]:
         """OADMM-EP for A = I and concave f, which is below its linearisation: no proximal term, and no smoothing."""
         f, g, h, M = problem.f, problem.g, problem.h, problem.M
         with_g = not isinstance(g, Zero)
         for _ in range(self.block):
             G = f.gradient_at(now.X, now.HX)
+            W = beta * y - z
             if with_g:
                 # At y, which has exact zeros: at X the k largest of fewer entries would include rounding errors.
-                G = G - g.subgradient(y)
-            X = M.project(beta * y - z - G)
+                W = W + g.subgradient(y)
+            if turns:
+                # f(XQ) = f(X): linearised where XQ is nearest to W, it does not hold X back from turning.
+                G = G @ M.project(now.X.T @ W)
+            X = M.project(W - G)
             u = X + z / beta
             y = h.prox(u, 1 / beta)
             z = beta * (u - y)
@@ -237,10 +251,9 @@ class OADMM(Solver[OADMMState]):
             inner = ManIAL1().for_problem(problem).step(problem, inner)
             now, y, z, steps = inner.now, inner.Y, -1.0 * inner.Z, inner.inner - before
         else:
-            share = min(1.0, state.explored / (0.8 * self.explore)) if self.explore else 1.0
-            first, last = self.roam * _kinks(problem, state.now), self.settle * _curvature(problem, state.now, state.z)
-            beta = state.boost * (first or last) ** (1 - share) * last**share
-            now, y, z = self._block(problem, state.now, state.y, state.z, beta)
+            found = penalties(problem, state.now, state.z, self.roam, self.settle)
+            beta = state.boost * found.at(state.explored / self.explore if self.explore else 1.0)
+            now, y, z = self._block(problem, state.now, state.y, state.z, beta, found.turns)
             steps = self.block
         crit = _crit(problem, now, y, z)
         new = replace(
@@ -250,22 +263,26 @@ class OADMM(Solver[OADMMState]):
             y=y,
             z=z,
             crit=crit,
-            explored=state.explored + 1,
-            waited=state.waited + 1,
+            explored=state.explored + self._rises(problem, state, now, crit),
+            waited=0 if roaming else state.waited + 1,
             steps=state.steps + steps,
             newton=newton,
             inner=inner,
         )
+        if roaming:
+            return new
         direct = newton is None and inner is None
-        if roaming and direct:
-            if crit > 1e-6 * float(frobenius(problem.f.gradient_at(now.X, now.HX))):
-                return new
-            # A critical point, whatever the penalty: there is nowhere to roam to, and its zeros can be made exact.
-            return self.step(problem, replace(new, t=state.t, explored=self.explore))
         memory = self.memory if direct else _LONGER * self.memory
         if len(state.recent) < memory or crit < 0.999 * max(state.recent):
             return replace(new, recent=(*state.recent, crit)[-memory:])
         return self._safe(problem, state, new)
+
+    def _rises(self, problem: Problem, state: OADMMState, now: Point, crit: float) -> bool:
+        """Whether the next penalty is higher: where Crit does not fall by itself and the iterates roam or are wild."""
+        if state.explored >= 2 * self.explore or crit < _FALLS * state.crit:
+            return False
+        wild = _WILD * float(frobenius(problem.f.gradient_at(now.X, now.HX)))
+        return state.explored < self.explore or (_one_step(problem) and crit > wild)
 
     def _safe(self, problem: Problem, state: OADMMState, new: OADMMState) -> OADMMState:
         """A block of OADMM-EP as the paper has it, from where that stood, and the better of the two."""
@@ -280,7 +297,7 @@ class OADMM(Solver[OADMMState]):
         if crit < new.crit:
             new = _restarted(new, paper.now, reached.y, reached.z, crit)
         return replace(
-            new, paper=paper, boost=min(1.2 * state.boost, 10.0), recent=state.recent[1:], steps=new.steps + self.block
+            new, paper=paper, boost=min(1.2 * state.boost, _MOST), recent=state.recent[1:], steps=new.steps + self.block
         )
 
     def _due(self, problem: Problem, state: OADMMState) -> bool:
@@ -289,29 +306,38 @@ class OADMM(Solver[OADMMState]):
             return False
         if _on_k_entries(problem, state) or state.radius == 0:
             return True
-        if state.explored < self.explore or state.waited == 0:
+        roaming = state.explored < self.explore
+        if state.waited == 0 and not roaming:
             return False
-        first = 1e-3 * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
+        first = (_NEAR if roaming else 1e-3) * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
         return state.crit <= min(0.2 * state.tried, first) or state.waited > _PATIENCE * 2**state.failures
 
-    def _newton(self, problem: Problem, now: Point, y: Array, z: Array, radius: float, free: bool) -> Polished | None:
-        least, on = max(radius, 0.02 * math.sqrt(problem.M.r)), filled(problem, now, y) if free else None
-        enough = _rounding(problem, now)
-        return polish(problem, y, z, radius=least, rounds=self.rounds, tolerance=enough, on=on, free=free)
+    def _newton(self, problem: Problem, state: OADMMState, free: bool) -> Polished | None:
+        now, y = state.now, state.y
+        least, on = max(state.radius, 0.02 * math.sqrt(problem.M.r)), filled(problem, now, y) if free else None
+        enough, largest = _rounding(problem, now), math.inf if free else _FAR * state.crit
+        return polish(
+            problem, y, state.z, radius=least, rounds=self.rounds, tolerance=enough, on=on, free=free, largest=largest
+        )
 
     def _polished(self, problem: Problem, state: OADMMState) -> OADMMState | None:
         free = _on_k_entries(problem, state)
-        found = self._newton(problem, state.now, state.y, state.z, state.radius, free)
+        found = self._newton(problem, state, free)
         if found is None:
             return None
-        # Where Newton's method gets further than the blocks before it did, one block will do before the next attempt.
         value, reached = float(problem.objective(state.now)), float(problem.objective(found.point))
         if reached > value and found.residual > 0.5 * state.crit:
             return None  # the zeros of y were not yet the right ones
         finished = free and (found.steps < self.rounds or found.radius < 1e-8)
         # On the k entries f is least already: all that is missing is Crit.
         goes_on = not free and state.radius == 0 and reached >= value and found.residual < 0.5 * state.crit
-        productive = found.steps >= self.rounds and value - reached > 2 * max(state.reached - value, 0.0)
+        # Where Newton's method gets further than blocks of the same cost and than last time, it is soon tried again.
+        last = value if math.isinf(state.reached) else state.reached
+        blocks = found.products / (self.block * max(state.waited, 1))
+        further = value - reached > blocks * max(last - value, 0.0) and last - reached > 0.1 * (value - reached)
+        productive = found.steps >= self.rounds and further
+        if not (productive or free or goes_on) and found.residual > state.crit:
+            return None
         return replace(
             _restarted(state, found.point, found.point.AX, found.z, found.residual),
             t=state.t + 1,
@@ -370,27 +396,3 @@ def _restarted(state: OADMMState, now: Point, y: Array, z: Array, crit: float) -
     if inner is not None:
         inner = replace(inner, now=now, Y=y, Z=-1.0 * z, t=inner.t + 1)
     return replace(state, now=now, y=y, z=z, crit=crit, newton=newton, inner=inner)
-
-
-def _kinks(problem: Problem, now: Point) -> float:
-    """The penalty at which the prox of h moves entries of A(X) by as much as they are large in the mean.
-
-    No less than what the prox of a weakly convex h needs at three tenths of it.
-    """
-    size = float(frobenius(now.AX))
-    return max(
-        problem.h.lipschitz_constant(problem.shape) / size if size > 0 else 1.0, 2 * problem.h.weak_convexity / 0.3
-    )
-
-
-def _curvature(problem: Problem, now: Point, z: Array) -> float:
-    """What the penalty has to outweigh: the downward curvature of F along the manifold, or the kinks of h.
-
-    The first is L_f plus the mean eigenvalue of the multiplier X'(grad f + z) of the constraint; the second
-    the penalty at which the prox of h moves entries by as much as they are large in the mean.
-    """
-    xp, r = array_namespace(now.X), problem.M.r
-    L = problem.f.lipschitz or 0.0
-    pull = problem.f.gradient_at(now.X, now.HX) - problem.g.subgradient(now.X) + z
-    multiplier = float(xp.sum(now.X * pull)) / r
-    return max(L + multiplier, _kinks(problem, now)) or 1.0
