@@ -38,7 +38,7 @@ def penalties(problem: Problem, now: Point, z: Array, roam: float, settle: float
     if problem.f.rotation_invariant and bends > 0 and last > _STEEP * bends:
         first, most = _TURNED
         return Penalties(first * bends, min(last, most * bends), True)
-    return Penalties(min(roam * bends, last) or last, last, False)
+    return Penalties(roam * bends or last, last, False)
 
 
 def kinks(problem: Problem, now: Point) -> float:

@@ -281,8 +281,9 @@ class OADMM(Solver[OADMMState]):
         """Whether the next penalty is higher: where Crit does not fall by itself and the iterates roam or are wild."""
         if state.explored >= 2 * self.explore or crit < _FALLS * state.crit:
             return False
-        wild = _WILD * float(frobenius(problem.f.gradient_at(now.X, now.HX)))
-        return state.explored < self.explore or (_one_step(problem) and crit > wild)
+        if state.explored < self.explore or not _one_step(problem):
+            return state.explored < self.explore
+        return crit > _WILD * float(frobenius(problem.f.gradient_at(now.X, now.HX)))
 
     def _safe(self, problem: Problem, state: OADMMState, new: OADMMState) -> OADMMState:
         """A block of OADMM-EP as the paper has it, from where that stood, and the better of the two."""
