@@ -38,6 +38,7 @@ CONCAVE = {  # f below its linearisations and A = I: blocks of projections
     "steep": Problem.of(f + 0.005 * L1(), over=M),
     "steep, with g": Problem.of(f - 0.004 * LargestK(8) + 0.005 * L1(), over=M),
     "very steep": Problem.of(f + 1e-5 * L1(), over=M),
+    "steep in other ways": Problem.of(f + Linear(T) + 1e-5 * L1(), over=M),
 }
 TURNING = ("steep", "steep, with g", "very steep")
 OTHERS = [name for name, problem in ALL.items() if not _one_step(problem)]

@@ -121,7 +121,7 @@ class OADMM(Solver[OADMMState]):
 
     explore: int = 30
     block: int = 20
-    roam: float = 0.5
+    roam: float = 0.45
     settle: float = 0.9
     rounds: int = 15
     polish: bool = True
