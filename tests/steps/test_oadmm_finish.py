@@ -134,8 +134,9 @@ def test_newtons_method_is_tried_when_crit_is_small_or_after_a_while():
     assert not due(replace(roaming, crit=0.9e-4 * scale, tried=4e-4 * scale))  # not much smaller than the last time
     assert not due(replace(rough, waited=_PATIENCE))
     assert due(replace(rough, waited=_PATIENCE + 1))  # after a while
-    assert not due(replace(rough, waited=4 * _PATIENCE, failures=2))  # a longer one after attempts that failed
-    assert due(replace(rough, waited=4 * _PATIENCE + 1, failures=2))
+    for failures in (1, 5):  # twice as long after attempts that failed
+        assert not due(replace(rough, waited=2 * _PATIENCE, failures=failures))
+        assert due(replace(rough, waited=2 * _PATIENCE + 1, failures=failures))
     assert not due(fine, polish=False)
 
 

@@ -28,7 +28,7 @@ from orthoprox.terms._base import frobenius
 
 _LONGER = 3  # memory where the blocks are augmented Lagrangian steps, after which Crit goes up and down
 _MULTIPLIERS = 5  # steps of the method of multipliers in a block
-_PATIENCE = 30  # blocks after which Newton's method is tried although Crit has not fallen much since the last time
+_PATIENCE = 30  # blocks after which Newton's method is tried in any case; twice as many after a failure
 _BLOCKS = 3  # between two weights of the homotopy
 _FALLS = 0.99  # of Crit, in a block after which the penalty stays as it is
 _WILD = 0.03  # of the gradient: at a larger Crit the iterates are far from settling
@@ -311,7 +311,8 @@ class OADMM(Solver[OADMMState]):
         if state.waited == 0 and not roaming:
             return False
         first = (_NEAR if roaming else 1e-3) * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
-        return state.crit <= min(0.2 * state.tried, first) or state.waited > _PATIENCE * 2**state.failures
+        patience = _PATIENCE * (2 if state.failures else 1)
+        return state.crit <= min(0.2 * state.tried, first) or state.waited > patience
 
     def _newton(self, problem: Problem, state: OADMMState, free: bool) -> Polished | None:
         now, y = state.now, state.y
@@ -343,7 +344,7 @@ class OADMM(Solver[OADMMState]):
             _restarted(state, found.point, found.point.AX, found.z, found.residual),
             t=state.t + 1,
             recent=(*state.recent, found.residual)[1:],
-            waited=_PATIENCE * 2**state.failures if productive else 0,
+            waited=_PATIENCE * (2 if state.failures else 1) if productive else 0,
             tried=min(state.crit, state.tried),
             reached=reached,
             radius=0.0 if finished or goes_on else max(found.radius, 1e-8),
