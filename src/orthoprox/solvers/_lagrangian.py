@@ -100,12 +100,16 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
             HQ = f.product(Q)
             return M.tangent(X, W if HQ is None else W + HQ)
 
-        step = truncated(apply, pull, radius, min(0.1, math.sqrt(size)), _CG_STEPS)
+        accuracy = min(0.1, math.sqrt(3 * size / float(frobenius(G))))  # relative, so that units do not matter
+        step = truncated(apply, pull, radius, accuracy, _CG_STEPS)
         products += step.used
         trial = problem.at(M.retract(X, step.D))
         there, y_there = value(trial)
         rounding = 16 * backend_of(X).eps(X) * abs(here)
-        share = (there - here) / step.promised if -step.promised > rounding else float(there <= here + rounding)
+        if -step.promised > rounding:
+            share = (there - here) / step.promised
+        else:  # what values cannot tell is believed, but not to the edge, where flat directions lead
+            share = float(there <= here + rounding and not step.edge)
         if share < 0.25:
             radius = 0.25 * min(radius, float(frobenius(step.D)))
         elif share > 0.75 and step.edge:
@@ -118,7 +122,8 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
     z = sigma * (now.AX + shift - y)
     # Steps that do not settle may be too few or the penalty too low; without f it is all the curvature there is.
     alone = isinstance(f, Zero)
-    if gap > _SHRINK * state.gap:
+    rounding = 64 * backend_of(now.X).eps(now.X) * float(frobenius(now.AX))
+    if gap > max(_SHRINK * state.gap, rounding):
         growth = _GROWTH if settled or alone else _CAUTIOUS
         sigma = min(growth * sigma, (10 if alone else 1) * _MOST * state.least)
     radius = max(radius, 1e-2)
