@@ -153,6 +153,20 @@ def test_the_method_of_multipliers_converges(name: str) -> None:
     assert np.linalg.norm(problem.M.tangent(now.now.X, G)) + now.gap < 1e-6
 
 
+@pytest.mark.parametrize("name", ["l1", "l1 of a map", "mcp"])
+def test_what_has_converged_stays(name: str) -> None:
+    problem = problems()[name]
+    for seed in range(3):
+        now, reached = state(problem, seed), False
+        for _ in range(150):
+            now = multiplier_step(problem, now, 1e-10)
+            G = problem.f.gradient(now.now.X) + problem.A.adjoint(now.z)
+            crit = float(np.linalg.norm(problem.M.tangent(now.now.X, G))) + now.gap
+            assert not reached or crit < 1e-5
+            reached = reached or crit < 1e-10
+        assert reached
+
+
 def test_the_penalty_grows_where_the_gap_does_not_shrink_and_is_bounded() -> None:
     problem = problems()["l1"]
     now = state(problem, 0, sigma=0.05)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orthoprox import Critical, Iterations, Problem, Stiefel, named, solve
-from orthoprox.models import sparse_pca
+from orthoprox.models import compressed_modes, sparse_pca
 from orthoprox.terms import L1, SCAD, ExplainedVariance, GroupL2, LargestK
 from steps.cases import B, M, N, R
 from steps.test_oadmm import CONCAVE, crit
@@ -50,6 +50,25 @@ def test_the_scale_of_the_data_does_not_matter(kind, seed):
         assert abs(other_steps - steps) <= 0.2 * steps
         assert abs(other_inner - inner) <= 0.2 * inner
         assert other_value == pytest.approx(value, rel=1e-6)
+
+
+def test_units_that_cause_no_rounding_change_nothing_at_all():
+    """Newton steps in X: data times a power of two, the weight times its square."""
+
+    def run(c):
+        problem = compressed_modes(32, n_components=3, weight=0.1 * c**2, length=50 / c)
+        state = named("oadmm").init(problem, problem.M.random(4))
+        assert state.newton is not None
+        for _ in range(12):
+            state = named("oadmm").step(problem, state)
+        return state
+
+    here = run(1.0)
+    for c in (2.0**-13, 2.0**13):
+        there = run(c)
+        assert there.steps == here.steps
+        assert np.array_equal(there.now.X, here.now.X)
+        assert there.newton.sigma == pytest.approx(here.newton.sigma * c**2)
 
 
 @pytest.mark.parametrize("problem", [L1_PROBLEM, K_SPARSE, CONCAVE["mcp"]], ids=["l1", "k", "mcp"])
