@@ -9,8 +9,15 @@ import pytest
 
 import orthoprox.solvers._lagrangian as lagrangian
 from orthoprox import Problem, Stiefel
-from orthoprox.maps import Identity, Matrix
-from orthoprox.solvers._lagrangian import bending, has_newton_steps, multiplied, multiplier_step
+from orthoprox.maps import Entries, Identity, Matrix
+from orthoprox.solvers._lagrangian import (
+    bending,
+    depends_on_span,
+    first_penalty,
+    has_newton_steps,
+    multiplied,
+    multiplier_step,
+)
 from orthoprox.terms import (
     L1,
     MCP,
@@ -108,6 +115,10 @@ def test_the_gradient_and_the_hessian_are_those_of_the_merit(
     M, X, z, sigma = problem.M, before.now.X, before.z, before.sigma
     xi = problem.g.subgradient(X)
     D = M.tangent(X, np.random.default_rng(300 + seed).standard_normal((N, R)))
+    if depends_on_span(problem):  # no step turns X there
+        np.testing.assert_allclose(X.T @ g, 0.0, atol=1e-13)
+        np.testing.assert_allclose(X.T @ apply(D), 0.0, atol=1e-12)
+        D = D - X @ (X.T @ D)
     D = D / np.linalg.norm(D)
     t = 1e-6
     forth, back = M.retract(X, t * D), M.retract(X, -t * D)
@@ -153,7 +164,7 @@ def test_the_method_of_multipliers_converges(name: str) -> None:
     assert np.linalg.norm(problem.M.tangent(now.now.X, G)) + now.gap < 1e-6
 
 
-@pytest.mark.parametrize("name", ["l1", "l1 of a map", "mcp"])
+@pytest.mark.parametrize("name", ["l1", "l1 of a map", "mcp", "rows", "rows of a map"])
 def test_what_has_converged_stays(name: str) -> None:
     problem = problems()[name]
     for seed in range(3):
@@ -209,6 +220,29 @@ def test_the_bending_is_the_derivative_of_what_the_prox_takes_off(h: Any) -> Non
         np.testing.assert_allclose(bending(h, u, mu)(D), slope, atol=1e-6)
         gone += np.count_nonzero(h.prox(u, mu) == 0)
     assert gone > 0  # of what the prox takes off whole, all moves
+
+
+def test_what_depends_on_the_span_alone() -> None:
+    M, B = Stiefel(N, R), Matrix(np.random.default_rng(5).standard_normal((14, N)))
+    some = Entries(np.random.default_rng(2).random((N, R)) < 0.5)
+    tells_columns_apart = Problem.of(GroupL2("rows") @ some, over=M)
+    with_g = Problem.of(GroupL2("rows") @ B - 0.5 * LargestK(4), over=M)
+    X, Q = M.random(1), Stiefel(R, R).random(2)
+    found = set()
+    for name, problem in {**problems(), "a map that tells columns apart": tells_columns_apart, "g": with_g}.items():
+        turned, there = float(problem.objective(problem.at(X @ Q))), float(problem.objective(problem.at(X)))
+        assert depends_on_span(problem) == (abs(turned - there) < 1e-10), name
+        found |= {name} if depends_on_span(problem) else set()
+    assert found == {"rows", "rows of a map"}
+
+
+def test_the_first_penalty_follows_the_units_and_is_higher_without_f() -> None:
+    M, f = Stiefel(N, R), Quadratic(Matrix(spd(1)))
+    now = Problem.of(f + L1(), over=M).at(M.random(3))
+    with_f = first_penalty(Problem.of(f + L1(), over=M), now)
+    assert first_penalty(Problem.of(5.0 * f + 5.0 * L1(), over=M), now) == pytest.approx(5 * with_f)
+    assert first_penalty(Problem(M=M, f=Zero(), h=L1(), A=Identity()), now) == pytest.approx(2 * with_f)
+    assert with_f == pytest.approx(4 * np.sqrt(N * R) / np.sqrt(R))  # four times that at which entries are moved
 
 
 def test_what_has_newton_steps() -> None:

@@ -12,12 +12,13 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
+from orthoprox.solvers._penalty import kinks
 from orthoprox.solvers._trust import truncated
 from orthoprox.terms import EntrywiseTerm, GroupL2, ProximableTerm, QuadraticTerm, Zero
 from orthoprox.terms._base import frobenius
 
 _NEWTON_STEPS, _CG_STEPS = 10, 100
-_SHARE = 0.3  # of the primal residual, times the penalty: how small the gradient has to be
+_SHARE, _ALONE = 0.3, 0.2  # of the primal residual, times the penalty: how small the gradient has to be; without f
 _GROWTH, _CAUTIOUS, _SHRINK, _MOST = 1.5, 1.1, 0.6, 100.0
 
 
@@ -45,6 +46,13 @@ def has_newton_steps(problem: Problem) -> bool:
     return known and math.isfinite(problem.h.lipschitz_constant(problem.shape))
 
 
+def depends_on_span(problem: Problem) -> bool:
+    """Whether the objective is the same at XQ for every orthogonal Q."""
+    f, h = problem.f, problem.h
+    by_rows = isinstance(h, GroupL2) and h.by == "rows" and problem.A.left
+    return by_rows and isinstance(problem.g, Zero) and (isinstance(f, Zero) or f.rotation_invariant)
+
+
 def bending(h: ProximableTerm, u: Array, mu: float) -> Callable[[Array], Array]:
     """The derivative of u - prox(u; mu), one of several at a kink: mu times the Hessian of the envelope of h."""
     if isinstance(h, EntrywiseTerm):
@@ -52,12 +60,17 @@ def bending(h: ProximableTerm, u: Array, mu: float) -> Callable[[Array], Array]:
         return lambda D: bend * D
     assert isinstance(h, GroupL2)
     # A group longer than w = mu weight is shortened by w: along itself that is no change, across it w/|u|.
-    xp, axis, w = array_namespace(u), (1 if h.by == "rows" else 0), mu * h.weight
-    norms = xp.sqrt(xp.sum(u * u, axis=axis, keepdims=True))
+    xp, w = array_namespace(u), mu * h.weight
+    norms = xp.sqrt(h.dots(u, u))
     stays = norms > w
     length = xp.where(stays, norms, 1.0)
     across, along = xp.where(stays, w / length, 1.0), xp.where(stays, u / length, 0.0)
-    return lambda D: across * (D - along * xp.sum(along * D, axis=axis, keepdims=True))
+    return lambda D: across * (D - along * h.dots(along, D))
+
+
+def first_penalty(problem: Problem, now: Point) -> float:
+    """Some times that of h's kinks; without f it is all the curvature there is."""
+    return (8 if isinstance(problem.f, Zero) else 4) * (kinks(problem, now) or problem.f.lipschitz or 1.0)
 
 
 def multiplied(problem: Problem, now: Point, z: Array, sigma: float) -> Multiplied:
@@ -82,15 +95,19 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
     now = state.now
     gain = float(frobenius(now.AX)) / math.sqrt(M.r)  # of A: residuals in A(X) times this are in the units of X
     here, y = value(now)
+    alone = isinstance(f, Zero)
+    share = _ALONE if alone else _SHARE
+    # Where turning X changes nothing, the multiplier still bends the Lagrangian down that way: no step goes there.
+    rho = 0.0 if depends_on_span(problem) else 0.5
     settled = False
     for _ in range(_NEWTON_STEPS):
         z = sigma * (now.AX + shift - y)
         G = f.gradient_at(now.X, now.HX) - xi + A.adjoint(z)
         XtG = now.X.T @ G
         Lam = (XtG + XtG.T) / 2
-        pull = G - now.X @ Lam
+        pull = M.direction(now.X, G, rho)
         size, gap = float(frobenius(pull)), float(frobenius(now.AX - y))
-        settled = size <= max(_SHARE * sigma * gain * gap, tolerance)
+        settled = size <= max(share * sigma * gain * gap, tolerance)
         if settled:
             break
         bend, X = bending(h, now.AX + shift, 1 / sigma), now.X
@@ -98,7 +115,7 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         def apply(Q: Array, X: Array = X, Lam: Array = Lam, bend: Callable[[Array], Array] = bend) -> Array:
             W = A.adjoint(sigma * bend(A(Q))) - Q @ Lam
             HQ = f.product(Q)
-            return M.tangent(X, W if HQ is None else W + HQ)
+            return M.direction(X, W if HQ is None else W + HQ, rho)
 
         accuracy = min(0.1, math.sqrt(3 * size / float(frobenius(G))))  # relative, so that units do not matter
         step = truncated(apply, pull, radius, accuracy, _CG_STEPS)
@@ -107,21 +124,20 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         there, y_there = value(trial)
         rounding = 16 * backend_of(X).eps(X) * abs(here)
         if -step.promised > rounding:
-            share = (there - here) / step.promised
+            kept = (there - here) / step.promised
         else:  # what values cannot tell is believed, but not to the edge, where flat directions lead
-            share = float(there <= here + rounding and not step.edge)
-        if share < 0.25:
+            kept = float(there <= here + rounding and not step.edge)
+        if kept < 0.25:
             radius = 0.25 * min(radius, float(frobenius(step.D)))
-        elif share > 0.75 and step.edge:
+        elif kept > 0.75 and step.edge:
             radius = min(2 * radius, math.sqrt(problem.M.r))
-        if share > 0.1:
+        if kept > 0.1:
             now, here, y = trial, there, y_there
         if radius < 1e-12:
             break
     gap = float(frobenius(now.AX - y))
     z = sigma * (now.AX + shift - y)
     # Steps that do not settle may be too few or the penalty too low; without f it is all the curvature there is.
-    alone = isinstance(f, Zero)
     rounding = 64 * backend_of(now.X).eps(now.X) * float(frobenius(now.AX))
     if gap > max(_SHRINK * state.gap, rounding):
         growth = _GROWTH if settled or alone else _CAUTIOUS

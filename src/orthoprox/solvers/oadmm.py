@@ -16,10 +16,10 @@ from orthoprox.problem import Certificate, Point, Problem, criticality
 from orthoprox.solvers import _path
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import local_lipschitz
-from orthoprox.solvers._lagrangian import Multiplied, has_newton_steps, multiplied, multiplier_step
+from orthoprox.solvers._lagrangian import Multiplied, first_penalty, has_newton_steps, multiplied, multiplier_step
 from orthoprox.solvers._manial import ManIALState
 from orthoprox.solvers._path import Path, next_level, raised, vanishes
-from orthoprox.solvers._penalty import kinks, penalties
+from orthoprox.solvers._penalty import penalties
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -156,9 +156,7 @@ class OADMM(Solver[OADMMState]):
             failures=0,
             radius=0.1 * math.sqrt(problem.M.r),
             paper=OADMMEPState(t=0, now=now, before=now, y=y, z=z, L=_lipschitz(problem, X0)),
-            newton=multiplied(problem, now, z, 4 * (kinks(problem, now) or problem.f.lipschitz or 1.0))
-            if by_newton
-            else None,
+            newton=multiplied(problem, now, z, first_penalty(problem, now)) if by_newton else None,
             inner=None if one_step or by_newton else ManIAL1().for_problem(problem).init(problem, X0),
             steps=0,
         )

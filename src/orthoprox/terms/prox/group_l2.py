@@ -67,6 +67,10 @@ class GroupL2(ProximableTerm, ConvexTerm):
         inside = xp.clip(self._norms(z) - self.weight, 0.0, None)
         return frobenius(xp.where(self._norms(y) > 0, self._norms(z - self.subgradient(y)), inside))
 
+    def dots(self, a: Array, b: Array) -> Array:
+        """The scalar products of the groups of a with those of b, along the axis that is kept."""
+        xp, axis = array_namespace(a), (-1 if self.by == "rows" else -2)
+        return xp.vecdot(a, b, axis=axis)[(..., None) if self.by == "rows" else (..., None, slice(None))]
+
     def _norms(self, y: Array) -> Array:
-        xp = array_namespace(y)
-        return xp.sqrt(xp.sum(y * y, axis=1 if self.by == "rows" else 0, keepdims=True))
+        return array_namespace(y).sqrt(self.dots(y, y))
