@@ -5,7 +5,7 @@ the runs (--quick, about five minutes); with several processes, or with --no-qui
 read from the folder in ORTHOPROX_DATA; without it scikit-learn's digits stand in for them, and rows that need other
 files are left out.
 
-    python benchmarks/oadmm.py [--items 1,2] [--methods socm,radmm] [--seconds 3] [--starts 5] [--quick] [--jobs 16]
+    python benchmarks/oadmm.py [--items 1,2] [--methods socm,radmm] [--only mnist] [--starts 5] [--jobs 16]
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=chosen, default=list(ITEMS), help="which of 1 to 5, as in 1,2")
     parser.add_argument("--methods", type=peers, default=[OURS, *PEERS, *LITERAL], help="as in socm,manial-1")
+    parser.add_argument("--only", default="", help="only cases with one of these in their name, as in mnist,tdt2")
     parser.add_argument("--seconds", type=at_least(0.01), help="for each run, instead of the item's own budget")
     parser.add_argument("--starts", type=at_least(1, int), help="instead of the item's own number")
     parser.add_argument(
@@ -87,7 +88,13 @@ def main() -> None:
     parts, total = [_head(quick, given.jobs)], 0
     print(parts[0], flush=True)
     for item in given.items:
-        jobs = [job for job in ITEMS[item].jobs(options) if job.method in given.methods]
+        jobs = [
+            job
+            for job in ITEMS[item].jobs(options)
+            if job.method in given.methods and any(part in str(job.case) for part in given.only.split(","))
+        ]
+        if not jobs:
+            raise SystemExit(f"--only {given.only} leaves none of the runs of item {item}.")
         parts.append(ITEMS[item].report(run_all(jobs, given.jobs)))
         total += len(jobs)
         print("\n" + parts[-1], flush=True)
