@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Critical, Iterations, Problem, Stiefel, solve
 from orthoprox.maps import Difference, Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Certificate, criticality
@@ -125,6 +125,23 @@ def test_an_attempt_ends_at_the_tolerance():
     assert 1e-12 < rough.residual <= 1e-2
     assert rough.steps < fine.steps
     assert rough.products < fine.products
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_where_two_columns_meet_in_one_entry_it_leaves_at_once(seed):
+    """X'X = I asks for a zero there, however slowly the iterates get to it: no attempt may fail because of it."""
+    data = np.random.default_rng(seed).standard_normal((20, N))
+    problem = Problem.of(ExplainedVariance(data, 0.1) + 0.8 * L1(), over=M)
+    end = solve(problem, seed=seed, stop=Iterations(300) | Critical(1e-10))
+    apart = [(a, b) for a in range(R) for b in range(R) if a != b and not (end.X[:, a] * end.X[:, b]).any()]
+    places = [(i, a) for a, b in apart for i in np.nonzero(end.X[:, b])[0]]
+    assert end.converged and len(places) > 5
+    for place in places:
+        y = end.X.copy()
+        y[place] = 1e-4
+        found = polish(problem, y, 0.0 * y, radius=0.1, rounds=20, tolerance=1e-11, largest=1e-2)
+        assert found is not None and found.residual <= 1e-11
+        assert found.point.X[place] == 0
 
 
 def test_a_small_radius_holds_the_first_step_back():

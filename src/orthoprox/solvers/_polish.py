@@ -166,8 +166,7 @@ class _Face:
         X = restored(Y, on, support)
         if X is None:
             return None, left, on
-        rounding = 64 * backend_of(X).eps(X)
-        return self.problem.at(X if self.free else xp.where(xp.abs(X) > rounding, X, 0.0)), left, on
+        return self.problem.at(X if self.free else _cleared(X)), left, on
 
     def keep(self, kept: Array) -> None:
         """Take the others off the face."""
@@ -241,7 +240,10 @@ def polish(
     X, face.on = _orthonormal(y, face.on, _WEAK[2:] if face.free else _WEAK)
     if X is None:
         return None
-    now, face.sign = problem.at(X), xp.sign(X)
+    if not free:
+        X = _cleared(X)  # of two columns that meet in one entry only, one has a zero there
+    now = problem.at(X)
+    face.settle(X, face.on)
     value = float(problem.objective(now))
     scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
     steps = products = entries = 0
@@ -280,6 +282,12 @@ def polish(
         now, value = new, value + change
         face.settle(now.X, kept)
     return Polished(now, z, residual, radius, steps, products)
+
+
+def _cleared(X: Array) -> Array:
+    """X with zeros for entries that are nothing but rounding."""
+    xp = array_namespace(X)
+    return xp.where(xp.abs(X) > 64 * backend_of(X).eps(X), X, 0.0)
 
 
 def _orthonormal(y: Array, on: Array, least: tuple[float, ...]) -> tuple[Array | None, Array]:
