@@ -270,9 +270,10 @@ def polish(
             elif model.inward <= 1e-8 * scale:
                 break  # what is left is rounding
             else:
-                at_once = left & (xp.abs(now.X) <= 0.1 * xp.abs(D))
+                # These are zero, or nearly, and would change sign at once: without them, once more. Of a step to the
+                # edge, which may be far too long, that is only known of those that are zero.
+                at_once = left & (xp.abs(now.X) <= (0.0 if edge else 0.1) * xp.abs(D))
                 if bool(xp.any(at_once)):
-                    # These are zero, or nearly, and would change sign at once: without them, once more.
                     face.keep(~at_once)
                     model = _Model(face, now, model.Lam)
                 else:
