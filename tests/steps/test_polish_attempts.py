@@ -144,6 +144,25 @@ def test_where_two_columns_meet_in_one_entry_it_leaves_at_once(seed):
         assert found.point.X[place] == 0
 
 
+def test_an_attempt_ends_where_zeros_would_enter_only_to_leave_at_once(monkeypatch):
+    """On the face all is done, yet the shortest subgradient stays as long as it is."""
+    problem, (X, z) = PROBLEMS["l1"], sparse_start(0)
+    *_, end = rounds_of(problem, X, z)
+
+    def never_short(face, now, z, tolerance):
+        XtG = now.X.T @ (face.base(now) + z)
+        return z, 1.0, _polish._Model(face, now, (XtG + XtG.T) / 2)
+
+    monkeypatch.setattr(_Face, "model", never_short)
+    found = polish(problem, end.point.X, end.z, radius=0.3, rounds=40, tolerance=1e-12)
+    assert found.residual == 1.0 and found.steps <= 1
+    far = polish(
+        problem, X, z, radius=0.3, rounds=40, tolerance=1e-12
+    )  # as long as there is something to do it goes on
+    assert far.steps > 3
+    assert a_model(problem, far.point.X, far.z)[2].inward < 1e-8
+
+
 def test_a_small_radius_holds_the_first_step_back():
     problem, (X, z) = PROBLEMS["l1"], sparse_start(0)
     for radius in (1e-3, 1e-2):

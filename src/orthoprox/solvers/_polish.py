@@ -247,13 +247,17 @@ def polish(
     value = float(problem.objective(now))
     scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
     steps = products = entries = 0
+    residual = math.inf
     while True:
+        last = residual
         z, residual, model = face.model(now, z, tolerance)
         if steps == 0 and residual > largest:
             return None
         before, entries = entries, int(xp.count_nonzero(face.on))
         if model is None or steps >= rounds or radius < _LEAST_RADIUS:
             break
+        if model.inward <= 1e-8 * scale and residual > 0.5 * last:
+            break  # zeros enter only to leave at once
         new = None
         while new is None and steps < rounds and radius >= _LEAST_RADIUS:
             # More than this is lost in rounding, where conjugate gradients would see a curvature that is none.

@@ -119,7 +119,7 @@ class OADMM(Solver[OADMMState]):
     scope: ClassVar[Scope] = Scope()
     compilable: ClassVar[bool] = False
 
-    explore: int = 30
+    explore: int = 45
     block: int = 20
     roam: float = 0.45
     settle: float = 0.9
