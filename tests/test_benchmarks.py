@@ -277,7 +277,7 @@ def test_without_data_and_in_a_hurry_there_is_less_to_do(module, monkeypatch):
     assert len(set(whole)) == len(whole)
 
 
-def test_all_runs_fit_into_eleven_minutes_on_sixteen_cores(monkeypatch):
+def test_all_runs_fit_into_seventeen_minutes_on_sixteen_cores(monkeypatch):
     monkeypatch.setenv("ORTHOPROX_DATA", "somewhere")
     modules = (_paper, _plain, _modes, _scale, _general)
-    assert sum(one.seconds for module in modules for one in module.jobs(_runs.Options())) < 16 * 11 * 60
+    assert sum(one.seconds for module in modules for one in module.jobs(_runs.Options())) < 16 * 17 * 60
