@@ -14,6 +14,7 @@ from orthoprox.problem import Certificate, criticality
 from orthoprox.solvers import _polish
 from orthoprox.solvers._polish import _Face, filled, is_sparse_enough, polish, polishable
 from orthoprox.solvers._support import restored
+from orthoprox.solvers._trust import Truncated
 from orthoprox.terms import L0, L1, ExplainedVariance, GroupL2, LargestK, NegativePart, Quadratic, Smooth
 from steps.faces import (
     K_SPARSE,
@@ -161,6 +162,30 @@ def test_an_attempt_ends_where_zeros_would_enter_only_to_leave_at_once(monkeypat
     )  # as long as there is something to do it goes on
     assert far.steps > 3
     assert a_model(problem, far.point.X, far.z)[2].inward < 1e-8
+
+
+@pytest.mark.parametrize("edge", [True, False])
+def test_small_entries_that_a_failed_step_flips_are_dropped_unless_it_went_to_the_edge(edge, monkeypatch):
+    problem, (X, z) = PROBLEMS["l1"], sparse_start(0)
+    small = (np.abs(X) > 0) & (np.abs(X) <= np.sort(np.abs(X[X != 0]))[2])
+    faces, real = [], _polish.truncated
+
+    def first_fails(apply, g, radius, accuracy, most):
+        faces.append((apply.__self__.face.on.copy(), radius))
+        if len(faces) > 1:
+            return real(apply, g, radius, accuracy, most)
+        D = np.where(small, -20 * X, 0.0) + 0.5 * g / np.linalg.norm(g)  # uphill as well: F rises
+        return Truncated(D, -1e-6, edge, 1)
+
+    monkeypatch.setattr(_polish, "truncated", first_fails)
+    monkeypatch.setattr(_Face, "widened", lambda face, z, G: (0.0 * z, 0.0))  # nothing else moves the face
+    polish(problem, X, z, radius=0.3, rounds=2, tolerance=1e-12)
+    (before, radius), (after, shorter) = faces
+    assert before[small].all() and small.sum() == 3
+    if edge:
+        assert np.array_equal(after, before) and shorter < 0.5 * radius
+    else:
+        assert not after[small].any() and shorter == radius
 
 
 def test_a_small_radius_holds_the_first_step_back():

@@ -211,8 +211,8 @@ def derivative(h: ProximableTerm, X: Array, W: Array, s: float, seen: Array | No
         raise TypeError(f"The derivative of the prox of {type(h).__name__} is not known.")
     # A group b longer than w = s * weight has the derivative (1 - w/|b|) I + (w/|b|^3) b b'; any other has none.
     groups = W if h.by == "rows" else X.T @ W
-    axis, w = (1 if h.by == "rows" else 0), s * h.weight
-    norms = xp.sqrt(xp.sum(W * W, axis=axis, keepdims=True))
+    w = s * h.weight
+    norms = xp.sqrt(h.dots(W, W))
     stays = norms > w
     norms = xp.where(stays, norms, xp.ones_like(norms))
     c = xp.where(stays, 1 - w / norms, xp.zeros_like(norms))
