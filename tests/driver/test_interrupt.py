@@ -18,6 +18,14 @@ from steps.cases import PROBLEMS
 PROBLEM = PROBLEMS["l1 minus largest-k"]
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """The signal is heard, although background jobs of a shell ignore it, and what they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Watching:
     """An observer that keeps what it was told."""
 
