@@ -113,7 +113,8 @@ def test_which_terms_depend_on_the_span_alone():
     assert not sum_smooth([ExplainedVariance(B), Linear(C)]).rotation_invariant
     assert not ComposedQuadratic(ExplainedVariance(B), some).rotation_invariant
     assert not ExplainedVariance(some).rotation_invariant
-    for f in (Linear(C), LeastSquares(B, Y), Smooth(quartic, lambda X: X**3), Zero()):
+    assert Zero().rotation_invariant
+    for f in (Linear(C), LeastSquares(B, Y), Smooth(quartic, lambda X: X**3)):
         assert not f.rotation_invariant
 
 

@@ -48,9 +48,9 @@ def has_newton_steps(problem: Problem) -> bool:
 
 def depends_on_span(problem: Problem) -> bool:
     """Whether the objective is the same at XQ for every orthogonal Q."""
-    f, h = problem.f, problem.h
+    h = problem.h
     by_rows = isinstance(h, GroupL2) and h.by == "rows" and problem.A.left
-    return by_rows and isinstance(problem.g, Zero) and (isinstance(f, Zero) or f.rotation_invariant)
+    return by_rows and isinstance(problem.g, Zero) and problem.f.rotation_invariant
 
 
 def bending(h: ProximableTerm, u: Array, mu: float) -> Callable[[Array], Array]:
@@ -105,7 +105,7 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         G = f.gradient_at(now.X, now.HX) - xi + A.adjoint(z)
         XtG = now.X.T @ G
         Lam = (XtG + XtG.T) / 2
-        pull = M.direction(now.X, G, rho)
+        pull = G - now.X @ (Lam if rho else XtG)
         size, gap = float(frobenius(pull)), float(frobenius(now.AX - y))
         settled = size <= max(share * sigma * gain * gap, tolerance)
         if settled:

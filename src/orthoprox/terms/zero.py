@@ -38,6 +38,10 @@ class Zero(SmoothTerm, EntrywiseTerm, ConvexTerm):
     def lipschitz(self) -> float:
         return 0.0
 
+    @property
+    def rotation_invariant(self) -> bool:
+        return True
+
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         return 0.0
 
