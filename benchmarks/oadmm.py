@@ -26,7 +26,7 @@ import _paper
 import _plain
 import _scale
 import numpy as np
-from _runs import LITERAL, OURS, PEERS, Options, run_all
+from _runs import LITERAL, OURS, PEERS, Job, Options, run_all
 
 ITEMS = {1: _paper, 2: _plain, 3: _modes, 4: _scale, 5: _general}
 
@@ -48,6 +48,12 @@ def peers(text: str) -> list[str]:
     if wrong:
         raise argparse.ArgumentTypeError(f"wanted some of {', '.join((OURS, *PEERS))}; given {wrong[0]!r}")
     return [OURS, *names]
+
+
+def selected(jobs: list[Job], methods: list[str], only: str) -> list[Job]:
+    """The jobs of these methods whose case has a part of a list such as mnist,tdt2 in its name; all if it is empty."""
+    parts = [part.strip() for part in only.split(",") if part.strip()] or [""]
+    return [job for job in jobs if job.method in methods and any(part in str(job.case) for part in parts)]
 
 
 def at_least(least: float, kind: type[int] | type[float] = float):
@@ -88,11 +94,7 @@ def main() -> None:
     parts, total = [_head(quick, given.jobs)], 0
     print(parts[0], flush=True)
     for item in given.items:
-        jobs = [
-            job
-            for job in ITEMS[item].jobs(options)
-            if job.method in given.methods and any(part in str(job.case) for part in given.only.split(","))
-        ]
+        jobs = selected(ITEMS[item].jobs(options), given.methods, given.only)
         if not jobs:
             raise SystemExit(f"--only {given.only} leaves none of the runs of item {item}.")
         parts.append(ITEMS[item].report(run_all(jobs, given.jobs)))

@@ -233,6 +233,20 @@ def test_only_the_methods_that_were_asked_for_are_told_of():
         benchmark.peers("socm,soc")
 
 
+def test_only_makes_part_of_the_runs():
+    jobs = [
+        _runs.Job("_paper", (name, 50.0, 0.2), method, 0, 1.0)
+        for name in ("mnist-1500-500", "tdt2-1500-500", "randn-1500-500")
+        for method in ("oadmm", "socm", "radmm")
+    ]
+    found = benchmark.selected(jobs, ["oadmm", "socm"], "mnist, tdt2,")
+    assert [(job.case[0].partition("-")[0], job.method) for job in found] == [
+        *(("mnist", "oadmm"), ("mnist", "socm"), ("tdt2", "oadmm"), ("tdt2", "socm"))
+    ]
+    assert len(benchmark.selected(jobs, ["oadmm"], "")) == 3
+    assert benchmark.selected(jobs, ["oadmm"], "nothing") == []
+
+
 def paper(**ours):
     found = {}
     for method in _paper.METHODS:
