@@ -24,7 +24,7 @@ $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage slow bench check backends format clean
+.PHONY: help venv demo test coverage slow bench baseline check backends format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -61,9 +61,12 @@ backends: $(XVENV)/.stamp  ## run the tests that need PyTorch or JAX, in .venv-b
 	$(PYTEST) JAX_PLATFORMS=cpu $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
 
 bench: $(VENV)/.stamp  ## run every benchmark in turn
-	@set -e; for file in benchmarks/[a-z]*.py; do \
+	@set -e; for file in $(filter-out benchmarks/baseline.py,$(wildcard benchmarks/[a-z]*.py)); do \
 	  test -e "$$file" || { echo "There is no benchmark in benchmarks/."; break; }; \
 	  echo "== $$file"; $(VENV)/bin/python "$$file" $(ARGS); done
+
+baseline: $(VENV)/.stamp  ## compare what users get with benchmarks/baseline.json (ARGS=--store replaces it)
+	$(VENV)/bin/python benchmarks/baseline.py $(ARGS)
 
 check: $(VENV)/.stamp  ## format, lint, types, import order of the layers, spelling
 	$(VENV)/bin/ruff format --check .
