@@ -25,15 +25,15 @@ from typing import Any
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before NumPy is imported
 
-import numpy as np
-from _problems import dictionary, problems, unit_columns
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+import numpy as np  # noqa: E402
+from _problems import dictionary, problems, unit_columns  # noqa: E402
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine  # noqa: E402
 
-from orthoprox import Critical, Problem, Recorder, Seconds, Stiefel, named, solve
-from orthoprox import estimators as est
-from orthoprox.maps import Difference, Matrix
-from orthoprox.models import compressed_modes, sparse_pca
-from orthoprox.terms import L1, MCP, ExplainedVariance, GroupL2, Huber, LInf, Quadratic, Smooth
+from orthoprox import Critical, Problem, Recorder, Seconds, Stiefel, named, solve  # noqa: E402
+from orthoprox import estimators as est  # noqa: E402
+from orthoprox.maps import Difference, Matrix  # noqa: E402
+from orthoprox.models import compressed_modes, sparse_pca  # noqa: E402
+from orthoprox.terms import L1, MCP, ExplainedVariance, GroupL2, Huber, LInf, Quadratic, Smooth  # noqa: E402
 
 STORED = Path(__file__).with_name("baseline.json")
 CRIT = 1e-6

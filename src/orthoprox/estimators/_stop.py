@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from orthoprox._fields import require
+from orthoprox._linalg import norm
 from orthoprox.driver import Rule, Snapshot, Status
 from orthoprox.problem import Certificate, Criticality, Problem
-from orthoprox.terms._base import frobenius
 
 
 def is_small(problem: Problem, at: Certificate, parts: Criticality, tolerance: float) -> bool:
@@ -20,10 +20,10 @@ def is_small(problem: Problem, at: Certificate, parts: Criticality, tolerance: f
     X, y, z = at.point.X, at.y, at.z
     # L_f |X| stands for the gradient of f, which may vanish at a solution; the rest for problems without f.
     whole = problem.f.gradient_at(X, at.point.HX) - problem.g.subgradient(X) + problem.A.adjoint(z)
-    pull = (problem.f.lipschitz or 0.0) * math.sqrt(problem.M.r) + float(frobenius(whole))
+    pull = (problem.f.lipschitz or 0.0) * math.sqrt(problem.M.r) + float(norm(whole))
     return (
-        parts.primal <= tolerance * float(frobenius(at.point.AX) + frobenius(y))
-        and parts.dual <= tolerance * float(frobenius(z))
+        parts.primal <= tolerance * float(norm(at.point.AX) + norm(y))
+        and parts.dual <= tolerance * float(norm(z))
         and parts.stationarity <= tolerance * pull
     )
 

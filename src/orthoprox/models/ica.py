@@ -8,6 +8,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from orthoprox._checks import checked_matrix
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
@@ -16,7 +17,6 @@ from orthoprox.maps._base import as_data
 from orthoprox.maps._host import like_of
 from orthoprox.problem import Problem
 from orthoprox.terms import ColumnRange
-from orthoprox.terms._base import frobenius
 
 _ROUNDS = 5
 
@@ -79,7 +79,7 @@ def _notes(A: LinearMap, m: int) -> tuple[str, ...]:
     """Whether the data are white."""
     like, n = like_of(A), int(A.columns or 0)
     eye = array_namespace(like).eye(n, dtype=like.dtype, device=device(like))
-    off = float(frobenius(A.adjoint(A(eye)) / m - eye)) / math.sqrt(n)
+    off = float(norm(A.adjoint(A(eye)) / m - eye)) / math.sqrt(n)
     return (f"Z is not white: Z'Z/m is {off:.2g} from the identity; whiten it first",) if off > 1e-2 else ()
 
 
@@ -163,8 +163,8 @@ def _shears(h: ColumnRange, Y: Array, tol: float, steps: int) -> Array:
     C = xp.linalg.inv(Y.T @ Y)
     diagonal = xp.eye(r, dtype=Y.dtype, device=device(Y))
     own = xp.sum(C * diagonal, axis=0, keepdims=True)
-    beta = 10 * h.lipschitz_constant((m, r)) / float(frobenius(Y))
-    enough = tol * float(frobenius(Y))
+    beta = 10 * h.lipschitz_constant((m, r)) / float(norm(Y))
+    enough = tol * float(norm(Y))
     S, z = Y, 0.0 * Y
     for _ in range(steps):
         y = h.prox(S + z / beta, 1 / beta)
@@ -173,7 +173,7 @@ def _shears(h: ColumnRange, Y: Array, tol: float, steps: int) -> Array:
         G = C @ (Y.T @ (y - z / beta - Y))
         E = G - C * (xp.sum(G * diagonal, axis=0, keepdims=True) / own)
         S_prev, S = S, Y + Y @ E
-        if float(frobenius(S - y)) <= enough and float(frobenius(S - S_prev)) <= enough:
+        if float(norm(S - y)) <= enough and float(norm(S - S_prev)) <= enough:
             break
     return E
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import array_namespace
 
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.problem.point import Point
-from orthoprox.terms._base import frobenius
 
 if TYPE_CHECKING:
     from orthoprox.problem.problem import Problem
@@ -61,13 +61,13 @@ def criticality(problem: Problem, certificate: Certificate, *, relative: bool = 
     point, y, z = certificate.point, certificate.y, certificate.z
     gradient = problem.f.gradient_at(point.X, point.HX)
     G = gradient - problem.g.subgradient(point.X) + problem.A.adjoint(z)
-    primal = frobenius(point.AX - y)
+    primal = norm(point.AX - y)
     dual = problem.h.subgradient_distance(y, z)
-    stationarity = frobenius(problem.M.tangent(point.X, G))
+    stationarity = norm(problem.M.tangent(point.X, G))
     if relative:
-        primal = primal / (1.0 + frobenius(point.AX) + frobenius(y))
-        dual = dual / (1.0 + frobenius(z))
-        stationarity = stationarity / (1.0 + frobenius(gradient))
+        primal = primal / (1.0 + norm(point.AX) + norm(y))
+        dual = dual / (1.0 + norm(z))
+        stationarity = stationarity / (1.0 + norm(gradient))
     return Criticality(float(primal), float(dual), float(stationarity))
 
 

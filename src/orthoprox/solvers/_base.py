@@ -5,16 +5,23 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from orthoprox._types import Array
 from orthoprox.maps import Identity
-from orthoprox.problem import Certificate, Problem
+from orthoprox.problem import Certificate, Criticality, Problem
 from orthoprox.terms import EntrywiseTerm, Zero
 
 
 class UnsupportedProblem(ValueError):
     """A method was asked for a problem outside its scope."""
+
+
+class Measured(NamedTuple):
+    """What is known of a state's certificate."""
+
+    objective: float
+    criticality: Criticality
 
 
 class State(Protocol):
@@ -142,3 +149,18 @@ class Solver(abc.ABC, Generic[S]):
     @abc.abstractmethod
     def certificate(self, problem: Problem, state: S) -> Certificate:
         """The triple at which stationarity is measured."""
+
+    def work(self, state: S) -> int:
+        """Products with the data so far, the number that tables call iterations; one a step unless a method says more.
+
+        A method whose step is a block of iterations, or has inner iterations, counts those.
+        """
+        return state.t
+
+    def warm(self) -> Self:
+        """The same method for a start near a solution: one that explores first stays near its start instead."""
+        return self
+
+    def measured(self, state: S) -> Measured | None:
+        """F and Crit at the certificate, where the step has worked them out already; None where it has not."""
+        return None

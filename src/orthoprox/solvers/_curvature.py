@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from array_api_compat import array_namespace
 
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.problem import Problem
 from orthoprox.terms import SmoothTerm
-from orthoprox.terms._base import frobenius
 
 
 def local_lipschitz(problem: Problem, X: Array) -> float:
     """How fast the gradient of f changes near X along a random direction: a first guess for backtracking."""
     D = backend_of(X).eps(X) ** (1 / 3) * problem.M.random(1, like=X)
     change = problem.f.gradient(X + D) - problem.f.gradient(X)
-    return max(float(frobenius(change) / frobenius(D)), 1e-12)
+    return max(float(norm(change) / norm(D)), 1e-12)
 
 
 def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:

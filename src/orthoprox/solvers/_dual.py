@@ -15,11 +15,11 @@ import math
 
 from array_api_compat import array_namespace
 
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._newton import TangentStep
-from orthoprox.terms._base import frobenius
 
 MOST_STEPS = 1000
 
@@ -39,8 +39,8 @@ def dual_tangent_step(
         brought down as far: where h is flat, no gap between them is seen.
     """
     M, A, h, X, xp = problem.M, problem.A, problem.h, at.X, array_namespace(at.X)
-    norm, eps = A.norm or 1.0, backend_of(X).eps(X)
-    sigma = 1 / (s * norm**2)
+    gain, eps = A.norm or 1.0, backend_of(X).eps(X)
+    sigma = 1 / (s * gain**2)
 
     def moved(u: Array) -> tuple[Array, Array]:
         V = -s * M.tangent(X, G + A.adjoint(u))
@@ -58,8 +58,8 @@ def dual_tangent_step(
         there, here = h.value(AXV_new), h.value(y)
         gap = float(there - here - xp.sum(u_new * (AXV_new - y)))
         rounding = 16 * eps * float(xp.abs(there) + xp.abs(here))
-        wanted = max(least, rounding, share / s * float(frobenius(V)) ** 2)
-        apart = max(0.0, float(frobenius(AXV_new - y)) - 16 * eps * float(frobenius(y))) / norm
+        wanted = max(least, rounding, share / s * float(norm(V)) ** 2)
+        apart = max(0.0, float(norm(AXV_new - y)) - 16 * eps * float(norm(y))) / gain
         if not max(gap, apart**2 / (2 * s)) > wanted or steps == MOST_STEPS:
             return TangentStep(V, u_new, y, steps)
         if float(xp.sum((u_ahead - u_new) * (u_new - u))) > 0:

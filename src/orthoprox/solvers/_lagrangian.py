@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from array_api_compat import array_namespace
 
 from orthoprox._fields import replace
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._penalty import kinks
 from orthoprox.solvers._trust import truncated
 from orthoprox.terms import EntrywiseTerm, GroupL2, ProximableTerm, QuadraticTerm, Zero
-from orthoprox.terms._base import frobenius
 
 _NEWTON_STEPS, _CG_STEPS = 10, 100
 _SHARE, _ALONE = 0.3, 0.2  # of the primal residual, times the penalty: how small the gradient has to be; without f
@@ -93,7 +93,7 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         return float(smooth + h.value(y) + sigma / 2 * xp.sum(gap * gap)), y
 
     now = state.now
-    gain = float(frobenius(now.AX)) / math.sqrt(M.r)  # of A: residuals in A(X) times this are in the units of X
+    gain = float(norm(now.AX)) / math.sqrt(M.r)  # of A: residuals in A(X) times this are in the units of X
     here, y = value(now)
     alone = isinstance(f, Zero)
     share = _ALONE if alone else _SHARE
@@ -106,7 +106,7 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         XtG = now.X.T @ G
         Lam = (XtG + XtG.T) / 2
         pull = G - now.X @ (Lam if rho else XtG)
-        size, gap = float(frobenius(pull)), float(frobenius(now.AX - y))
+        size, gap = float(norm(pull)), float(norm(now.AX - y))
         settled = size <= max(share * sigma * gain * gap, tolerance)
         if settled:
             break
@@ -117,7 +117,7 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
             HQ = f.product(Q)
             return M.direction(X, W if HQ is None else W + HQ, rho)
 
-        accuracy = min(0.1, math.sqrt(3 * size / float(frobenius(G))))  # relative, so that units do not matter
+        accuracy = min(0.1, math.sqrt(3 * size / float(norm(G))))  # relative, so that units do not matter
         step = truncated(apply, pull, radius, accuracy, _CG_STEPS)
         products += step.used
         trial = problem.at(M.retract(X, step.D))
@@ -128,17 +128,17 @@ def multiplier_step(problem: Problem, state: Multiplied, tolerance: float) -> Mu
         else:  # what values cannot tell is believed, but not to the edge, where flat directions lead
             kept = float(there <= here + rounding and not step.edge)
         if kept < 0.25:
-            radius = 0.25 * min(radius, float(frobenius(step.D)))
+            radius = 0.25 * min(radius, float(norm(step.D)))
         elif kept > 0.75 and step.edge:
             radius = min(2 * radius, math.sqrt(problem.M.r))
         if kept > 0.1:
             now, here, y = trial, there, y_there
         if radius < 1e-12:
             break
-    gap = float(frobenius(now.AX - y))
+    gap = float(norm(now.AX - y))
     z = sigma * (now.AX + shift - y)
     # Steps that do not settle may be too few or the penalty too low; without f it is all the curvature there is.
-    rounding = 64 * backend_of(now.X).eps(now.X) * float(frobenius(now.AX))
+    rounding = 64 * backend_of(now.X).eps(now.X) * float(norm(now.AX))
     if gap > max(_SHRINK * state.gap, rounding):
         growth = _GROWTH if settled or alone else _CAUTIOUS
         sigma = min(growth * sigma, (10 if alone else 1) * _MOST * state.least)

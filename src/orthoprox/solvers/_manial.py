@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from orthoprox._fields import require
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._rgbb import FIRST_LENGTH, Penalised, lipschitz_near, matching_penalty, rgbb
-from orthoprox.terms._base import frobenius
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,11 +99,11 @@ def manial_step(solver: Any, problem: Problem, state: ManIALState, *, tolerance:
     # Y and Z
     AX = found.point.AX
     Y = merit.partner(AX)
-    gap = float(frobenius(AX - Y))
+    gap = float(norm(AX - Y))
     first_gap = gap if state.t == 0 else state.first_gap
     Z_new = Z - dual_length(solver, state, gap, first_gap) * (AX - Y)
 
-    delta = gap / (1 + float(frobenius(AX)) + float(frobenius(Y)))
+    delta = gap / (1 + float(norm(AX)) + float(norm(Y)))
     return ManIALState(
         t=state.t + 1,
         now=found.point,
@@ -140,9 +140,9 @@ def kkt_residual(problem: Problem, point: Point, Z: Array) -> float:
     """How far (X, Z) is from stationary, relative: the larger of the parts for X and for Y."""
     gradient = problem.f.gradient_at(point.X, point.HX)
     pull = gradient - problem.g.subgradient(point.X) - problem.A.adjoint(Z)
-    of_X = frobenius(problem.M.tangent(point.X, pull)) / (1 + frobenius(gradient))
+    of_X = norm(problem.M.tangent(point.X, pull)) / (1 + norm(gradient))
     s = 1.0 if problem.h.weak_convexity == 0 else min(1.0, 0.5 / problem.h.weak_convexity)
-    of_Y = frobenius(point.AX - problem.h.prox(point.AX - s * Z, s)) / s / (1 + frobenius(point.AX))
+    of_Y = norm(point.AX - problem.h.prox(point.AX - s * Z, s)) / s / (1 + norm(point.AX))
     return max(float(of_X), float(of_Y))
 
 

@@ -22,11 +22,11 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity, LinearMap
 from orthoprox.terms import EntrywiseTerm, GroupL2, ProximableTerm, Shifted
-from orthoprox.terms._base import frobenius
 
 IDENTITY = Identity()
 DENSE_BELOW = 15
@@ -82,13 +82,13 @@ def tangent_step(
         y = h.prox(W, c * s)
         XtV = AX.T @ (y - AX) / c + s * (2.0 * (K @ Lambda) - N)
         E = XtV + XtV.T
-        return W, y, E, float(frobenius(E)) ** 2
+        return W, y, E, float(norm(E)) ** 2
 
     seen = _products(AX)
     W, y, E, size = at(multiplier)
     steps = 0
     # |A(V)|^2 / c, with A(V) = y - A(X), is |V|^2 up to what A does not see.
-    while steps < MOST_STEPS and size > max(rounding, min(largest, share / c * float(frobenius(y - AX)) ** 2)):
+    while steps < MOST_STEPS and size > max(rounding, min(largest, share / c * float(norm(y - AX)) ** 2)):
         J = derivative(h, AX, W, c * s, seen).within(K, c)
         d = newton_direction(J, E, s)
         outcome = at(multiplier + d)
@@ -224,7 +224,7 @@ def derivative(h: ProximableTerm, X: Array, W: Array, s: float, seen: Array | No
 
 def newton_direction(J: ByColumns | ByRows, E: Array, s: float, dense: bool | None = None) -> Array:
     """The symmetric d with ``(J + eta) d = -E``, where J is the derivative of E and eta vanishes with E."""
-    xp, size, r = array_namespace(E), float(frobenius(E)), E.shape[0]
+    xp, size, r = array_namespace(E), float(norm(E)), E.shape[0]
     # The size of J is at most 4 s: eta is taken in proportion, and large enough not to be lost beside J.
     eta = max(0.2 * max(min(size, 0.1), 1e-11) * min(1.0, 4 * s), 64 * s * backend_of(E).eps(E))
 

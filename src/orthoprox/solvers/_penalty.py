@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace
 
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.problem import Point, Problem
-from orthoprox.terms._base import frobenius
 
 _STEEP = 3.0  # times the penalty of h's kinks; where f asks for more, X is turned
 _TURNED = (2.0, 60.0)  # the first and the last penalty then, in the same units
@@ -46,7 +46,7 @@ def kinks(problem: Problem, now: Point) -> float:
 
     No less than what the prox of a weakly convex h needs at three tenths of it.
     """
-    size = float(frobenius(now.AX))
+    size = float(norm(now.AX))
     return max(
         problem.h.lipschitz_constant(problem.shape) / size if size > 0 else 1.0, 2 * problem.h.weak_convexity / 0.3
     )

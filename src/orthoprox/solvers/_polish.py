@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
@@ -15,7 +16,6 @@ from orthoprox.solvers._shortest import shortest
 from orthoprox.solvers._support import Support, restored
 from orthoprox.solvers._trust import truncated
 from orthoprox.terms import EntrywiseTerm, LargestK, QuadraticTerm
-from orthoprox.terms._base import frobenius
 
 _CG_STEPS = 100
 _ROUGH = 0.03  # accuracy of a step as long as zeros come and go: the next one will be on other entries
@@ -138,13 +138,13 @@ class _Face:
         up = (self.on == 0) & (z >= self.high) & (G < 0) & strong
         down = (self.on == 0) & (z <= self.low) & (G > 0) & strong
         sign = xp.astype(up, z.dtype) - xp.astype(down, z.dtype)
-        return sign, float(frobenius(G * sign))
+        return sign, float(norm(G * sign))
 
     def model(self, now: Point, z: Array, tolerance: float) -> tuple[Array, float, _Model | None]:
         """A subgradient, its length, and the model of F on the face, widened if need be; no model where all is done."""
         xp = array_namespace(z)
         z, G = self.shortest(now, z, 0.1 * tolerance)
-        residual = float(frobenius(G))
+        residual = float(norm(G))
         if residual <= tolerance:
             return z, residual, None
         XtG = now.X.T @ (self.base(now) + z)
@@ -190,7 +190,7 @@ class _Model:
         self.Lam = Lam + self.support.normal(pull - (now.X @ Lam) * face.on)
         # Once more tangent: what rounding leaves of the normal part is much beside a short gradient.
         self.g = self.support.tangent(pull - (now.X @ self.Lam) * face.on)
-        self.inward = float(frobenius(self.g))
+        self.inward = float(norm(self.g))
         self.face, self.bend = face, face.bend(now.X)
 
     def apply(self, Q: Array) -> Array:
@@ -245,7 +245,7 @@ def polish(
     now = problem.at(X)
     face.settle(X, face.on)
     value = float(problem.objective(now))
-    scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
+    scale = float(norm(problem.f.gradient_at(now.X, now.HX))) or 1.0
     steps = products = entries = 0
     residual = math.inf
     while True:
@@ -281,7 +281,7 @@ def polish(
                     face.keep(~at_once)
                     model = _Model(face, now, model.Lam)
                 else:
-                    radius = 0.3 * min(radius, float(frobenius(D)))
+                    radius = 0.3 * min(radius, float(norm(D)))
         if new is None:
             break
         now, value = new, value + change

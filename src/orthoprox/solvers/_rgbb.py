@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
@@ -14,7 +15,6 @@ from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._linesearch import barzilai_borwein
 from orthoprox.solvers._schedules import entry_slope, in_units_of_map
 from orthoprox.terms import ProximableTerm
-from orthoprox.terms._base import frobenius
 
 FIRST_LENGTH = 1e-3
 REFRESH = 50
@@ -102,7 +102,7 @@ def rgbb(
     G = M.tangent(now.X, merit.gradient(now, y))
     value, lead, weight = merit.value(now, y), 0.0, 1.0  # lead: how far the running mean is above Psi(X)
     k = 0
-    while k < most and not float(frobenius(G)) <= tolerance:
+    while k < most and not float(norm(G)) <= tolerance:
         new, y_new, change = _searched(merit, now, y, G, a, value, lead)
         k += 1
         if (done + k) % REFRESH == 0:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
+from orthoprox._linalg import inner
 from orthoprox._types import Array
 from orthoprox.solvers._newton import conjugate_gradients
 from orthoprox.solvers._support import Support
-from orthoprox.terms._base import inner
 
 _STEPS = 30
 _ACCURACY = 1e-5

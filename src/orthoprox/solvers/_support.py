@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace, device
 
+from orthoprox._linalg import inner
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
-from orthoprox.terms._base import inner
 
 _AT_ONCE = 4_000_000  # entries of the largest array made on the way to the small matrices
 _CHORDS = 30

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from orthoprox._linalg import inner
 from orthoprox._types import Array
-from orthoprox.terms._base import inner
 
 
 class Truncated(NamedTuple):

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from orthoprox._fields import replace, require
+from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, refuse_unless_allowed
 from orthoprox.solvers._rgbb import FIRST_LENGTH, Penalised, least_penalty, lipschitz_near, matching_penalty, rgbb
-from orthoprox.terms._base import frobenius
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,7 +111,7 @@ class MADMM(Solver[MADMMState]):
 
         # X: the augmented Lagrangian with Z held, as exactly as the residual deserves
         merit = Penalised(problem, problem.g.subgradient(state.now.X), rho, -1.0 * U, held=Z)
-        tolerance = max(1e-8, self.inexact * rho * A.norm * float(frobenius(state.now.AX - Z)))
+        tolerance = max(1e-8, self.inexact * rho * A.norm * float(norm(state.now.AX - Z)))
         found = rgbb(
             merit,
             state.now,
@@ -143,7 +143,7 @@ class MADMM(Solver[MADMMState]):
         """The factor by which the penalty changes: 2, 1/2 or 1."""
         if t >= self.balance:
             return 1.0
-        primal, dual = float(frobenius(gap)), rho * float(frobenius(problem.A.adjoint(move)))
+        primal, dual = float(norm(gap)), rho * float(norm(problem.A.adjoint(move)))
         rounding = 64 * backend_of(gap).eps(gap) * problem.A.norm * problem.M.r**0.5  # of A(X), which has r columns
         if primal > max(10 * dual, rounding):
             return 2.0

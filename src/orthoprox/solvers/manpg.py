@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, Self, TypeVar
 from array_api_compat import array_namespace
 
 from orthoprox._fields import replace, require
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
@@ -21,7 +22,6 @@ from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._dual import dual_tangent_step
 from orthoprox.solvers._newton import TangentStep, knows_derivative, tangent_step
-from orthoprox.terms._base import frobenius
 
 _SCOPE = Scope(unproved=frozenset({"concave", "weakly_convex", "any_map"}))
 # How far |E|^2, the tangency of V, is brought down: to the smaller of a number and a share of |V|^2. The second
@@ -204,7 +204,7 @@ def _searched(solver: ManPG | ManPGAda, problem: Problem, state: ManPGState) -> 
         change = f.change(X, now.HX, X_new, HX) - (g.value(X_new) - g_now) + (h.value(AX) - h_now)
         return new, change
 
-    wanted = solver.delta / state.length * float(frobenius(V)) ** 2
+    wanted = solver.delta / state.length * float(norm(V)) ** 2
     xp = array_namespace(X)
     size = xp.abs(f.value_at(X, now.HX)) + xp.abs(g_now) + xp.abs(h_now)
     slack = 16.0 * backend_of(X).eps(X) * float(size)  # without it a search at a stationary point never ends
@@ -258,7 +258,7 @@ def _first(solver: ManPG | ManPGAda, problem: Problem, X0: Array) -> ManPGState:
         if L is None:
             L = local_lipschitz(problem, X0)
         L = L or h.lipschitz_constant(problem.shape) * problem.A.norm / math.sqrt(problem.M.r)
-        length = min(1 / (L or float(frobenius(_gradient(problem, now))) or 1.0), _longest(problem))
+        length = min(1 / (L or float(norm(_gradient(problem, now))) or 1.0), _longest(problem))
     require(
         length * W < 1,
         f"length must be below 1 / (W_h |A|^2) = {1 / W if W else math.inf:.6g} for this problem, so that the "

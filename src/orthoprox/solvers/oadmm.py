@@ -9,6 +9,7 @@ from typing import ClassVar
 from array_api_compat import array_namespace
 
 from orthoprox._fields import replace, require
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
@@ -24,7 +25,6 @@ from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish
 from orthoprox.solvers.manial_1 import ManIAL1
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
 from orthoprox.terms import LargestK, Zero
-from orthoprox.terms._base import frobenius
 
 _LONGER = 3  # memory where the blocks are augmented Lagrangian steps, after which Crit goes up and down
 _MULTIPLIERS = 5  # steps of the method of multipliers in a block
@@ -281,7 +281,7 @@ class OADMM(Solver[OADMMState]):
             return False
         if state.explored < self.explore or not _one_step(problem):
             return state.explored < self.explore
-        return crit > _WILD * float(frobenius(problem.f.gradient_at(now.X, now.HX)))
+        return crit > _WILD * float(norm(problem.f.gradient_at(now.X, now.HX)))
 
     def _safe(self, problem: Problem, state: OADMMState, new: OADMMState) -> OADMMState:
         """A block of OADMM-EP as the paper has it, from where that stood, and the better of the two."""
@@ -308,7 +308,7 @@ class OADMM(Solver[OADMMState]):
         roaming = state.explored < self.explore
         if state.waited == 0 and not roaming:
             return False
-        first = (_NEAR if roaming else 1e-3) * float(frobenius(problem.f.gradient_at(state.now.X, state.now.HX)))
+        first = (_NEAR if roaming else 1e-3) * float(norm(problem.f.gradient_at(state.now.X, state.now.HX)))
         patience = _PATIENCE * (2 if state.failures else 1)
         return state.crit <= min(0.2 * state.tried, first) or state.waited > patience
 
@@ -377,14 +377,14 @@ def _lipschitz(problem: Problem, X: Array) -> Scalar:
 def _crit(problem: Problem, now: Point, y: Array, z: Array) -> float:
     """Crit, with its primal part in units of the gradient: then all of it grows with the objective."""
     parts = criticality(problem, Certificate(now, y, z))
-    size = float(frobenius(now.AX))
-    unit = float(frobenius(problem.f.gradient_at(now.X, now.HX))) / size if size > 0 else 0.0
+    size = float(norm(now.AX))
+    unit = float(norm(problem.f.gradient_at(now.X, now.HX))) / size if size > 0 else 0.0
     return (unit or 1.0) * parts.primal + parts.dual + parts.stationarity
 
 
 def _rounding(problem: Problem, now: Point) -> float:
     """What Crit cannot fall below."""
-    scale = float(frobenius(problem.f.gradient_at(now.X, now.HX))) or 1.0
+    scale = float(norm(problem.f.gradient_at(now.X, now.HX))) or 1.0
     return 64 * backend_of(now.X).eps(now.X) * scale
 
 

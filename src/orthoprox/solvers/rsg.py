@@ -13,12 +13,12 @@ from typing import ClassVar, Literal
 from array_api_compat import array_namespace
 
 from orthoprox._fields import require
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._points import chosen
-from orthoprox.terms._base import frobenius
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,7 +96,7 @@ class RSG(Solver[RSGState]):
     def init(self, problem: Problem, X0: Array) -> RSGState:
         now, eta0 = problem.at(X0), self.eta0
         if eta0 is None:
-            size = float(frobenius(_direction(problem, now)))
+            size = float(norm(_direction(problem, now)))
             eta0 = 0.1 * math.sqrt(problem.M.r) / size if size > 0 else 1.0
         return RSGState(t=0, now=now, best=now, lowest=problem.objective(now), eta0=eta0, moved=0.0)
 
@@ -112,7 +112,7 @@ class RSG(Solver[RSGState]):
             best=chosen(better, new, state.best),
             lowest=array_namespace(new.X).where(better, value, state.lowest),
             eta0=state.eta0,
-            moved=eta * frobenius(D),
+            moved=eta * norm(D),
         )
 
     def _length(self, state: RSGState) -> Scalar:

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Self
 from array_api_compat import array_namespace
 
 from orthoprox._fields import DERIVED, replace, require, settle
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
@@ -19,7 +20,6 @@ from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem, refuse_un
 from orthoprox.solvers._curvature import descends
 from orthoprox.solvers._hessian import LARGEST, formable, solved, system_matrix, system_size
 from orthoprox.solvers._rgbb import least_penalty, lipschitz_near, matching_penalty
-from orthoprox.terms._base import frobenius
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -208,7 +208,7 @@ class SOCM(Solver[SOCMState]):
             V = X - s * G
             X_new = problem.h.prox(V, s) if two else V
             z = (V - X_new) / s if two else state.z
-            return X_new, z, L, frobenius(X_new - X) / s
+            return X_new, z, L, norm(X_new - X) / s
 
         def body(run: tuple[Array, Array, Scalar, Scalar, Scalar]) -> tuple[Array, Array, Scalar, Scalar, Scalar]:
             X, k = run[0], run[4]

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 from array_api_compat import array_namespace
 
 from orthoprox._fields import replace, require
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds.stiefel import Retraction
@@ -27,7 +28,6 @@ from orthoprox.solvers._smoothing import (
     smoothed_objective,
     smoothing,
 )
-from orthoprox.terms._base import frobenius
 
 LENGTHS = ("backtracking", "fixed")
 MOST_HALVINGS = 12
@@ -204,5 +204,5 @@ def _curvature(problem: Problem, at: Point) -> float:
     if L is None:
         raise ValueError("A fixed length needs the Lipschitz constant of grad f.")
     G = problem.f.gradient_at(at.X, at.HX) - problem.g.subgradient(at.X)
-    C_f, C_h = float(frobenius(G)) + 2 * math.sqrt(r) * L, problem.h.lipschitz_constant(problem.shape)
+    C_f, C_h = float(norm(G)) + 2 * math.sqrt(r) * L, problem.h.lipschitz_constant(problem.shape)
     return L + (math.sqrt(r + 1) + 0.5) * (C_h * problem.A.norm + C_f)

@@ -13,11 +13,11 @@ from typing import ClassVar
 from array_api_compat import array_namespace
 
 from orthoprox._fields import require
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._points import chosen
-from orthoprox.terms._base import frobenius
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ class Subgradient(Solver[SubgradientState]):
     def init(self, problem: Problem, X0: Array) -> SubgradientState:
         now, eta0 = problem.at(X0), self.eta0
         if eta0 is None:
-            size = float(frobenius(_subgradient(problem, now)))
+            size = float(norm(_subgradient(problem, now)))
             eta0 = 0.1 * math.sqrt(problem.M.r) / size if size > 0 else 1.0
         return SubgradientState(t=0, now=now, best=now, lowest=problem.objective(now), eta0=eta0)
 

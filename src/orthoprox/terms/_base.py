@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 
 from orthoprox._checks import checked_weight
 from orthoprox._fields import reweighted
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.maps._base import LinearMap
 from orthoprox.terms._expression import Expression, Summand
@@ -162,7 +163,7 @@ class ProximableTerm(Term):
         zero exactly when z is a subgradient at y. Terms with a simple subdifferential give the distance itself.
         """
         s = 1.0 if self.weak_convexity == 0 else min(1.0, 0.5 / self.weak_convexity)
-        return frobenius(y - self.prox(y + s * z, s)) / s
+        return norm(y - self.prox(y + s * z, s)) / s
 
 
 class EntrywiseTerm(ProximableTerm):
@@ -184,15 +185,4 @@ class EntrywiseTerm(ProximableTerm):
         xp = array_namespace(y)
         low, high = self.subdifferential(y)
         nothing = xp.zeros_like(y)
-        return frobenius(xp.maximum(low - z, nothing) + xp.maximum(z - high, nothing))
-
-
-def frobenius(a: Array) -> Scalar:
-    """The Euclidean norm of all entries."""
-    return array_namespace(a).sqrt(inner(a, a))
-
-
-def inner(a: Array, b: Array) -> Scalar:
-    """The sum of the products of entries, without an array for the products."""
-    xp = array_namespace(a)
-    return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
+        return norm(xp.maximum(low - z, nothing) + xp.maximum(z - high, nothing))

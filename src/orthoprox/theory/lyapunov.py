@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from orthoprox._linalg import norm
 from orthoprox.driver import History, Snapshot
 from orthoprox.problem import Problem
 from orthoprox.solvers import OADMMEP, OADMMRR
 from orthoprox.solvers._augmented import lagrangian, smooth_part_gradient
 from orthoprox.solvers._schedules import growing_penalty
-from orthoprox.terms._base import frobenius
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,10 @@ class Lyapunov:
         k = self._constants
         beta_prev, beta = (growing_penalty(solver.beta0, solver.xi, solver.p, i) for i in (t - 1, t))
         X = state.now.X
-        moved = float(frobenius(X - before.now.X))
+        moved = float(norm(X - before.now.X))
         B = math.sqrt((1 / beta_prev - 1 / beta) / beta_prev)
-        Y = float(frobenius(state.y - before.y))
-        Z = float(frobenius(state.now.AX - state.y))
+        Y = float(norm(state.y - before.y))
+        Z = float(norm(state.now.AX - state.y))
         if isinstance(solver, OADMMEP):
             ell = beta * problem.A.norm**2 + float(state.L)
             momentum = solver.alpha * (solver.theta + 1) * ell / 2 * moved**2
@@ -113,7 +113,7 @@ class Lyapunov:
             momentum = 0.0
             G = smooth_part_gradient(problem, before.now, before.y, before.z, beta_prev)
             G = G - problem.g.subgradient(before.now.X)
-            size = float(frobenius(problem.M.tangent(before.now.X, G))) / beta
+            size = float(norm(problem.M.tangent(before.now.X, G))) / beta
         relaxation = 2 * beta_prev * (solver.sigma - 1) / (2 - solver.sigma) * (solver.sigma * Z) ** 2
         L = float(lagrangian(problem, state.now, state.y, state.z, beta, solver.tau))
         theta = L + k.c / beta + momentum + relaxation

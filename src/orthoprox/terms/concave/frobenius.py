@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from array_api_compat import array_namespace
 
 from orthoprox._checks import checked_weight
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
-from orthoprox.terms._base import ConvexTerm, frobenius
+from orthoprox.terms._base import ConvexTerm
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ class FrobeniusNorm(ConvexTerm):
         object.__setattr__(self, "weight", checked_weight(self.weight, "FrobeniusNorm"))
 
     def value(self, X: Array) -> Scalar:
-        return self.weight * frobenius(X)
+        return self.weight * norm(X)
 
     def subgradient(self, X: Array) -> Array:
         # At zero, zero.
         xp = array_namespace(X)
-        norm = frobenius(X)
-        return X * xp.where(norm > 0, self.weight / xp.where(norm > 0, norm, 1.0), 0.0)
+        size = norm(X)
+        return X * xp.where(size > 0, self.weight / xp.where(size > 0, size, 1.0), 0.0)

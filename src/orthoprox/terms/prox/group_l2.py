@@ -9,8 +9,9 @@ from array_api_compat import array_namespace
 
 from orthoprox._checks import checked_weight
 from orthoprox._fields import require
+from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
-from orthoprox.terms._base import ConvexTerm, ProximableTerm, frobenius
+from orthoprox.terms._base import ConvexTerm, ProximableTerm
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class GroupL2(ProximableTerm, ConvexTerm):
         # One subgradient where the group is not zero; the ball of radius w where it is.
         xp = array_namespace(y)
         inside = xp.clip(self._norms(z) - self.weight, 0.0, None)
-        return frobenius(xp.where(self._norms(y) > 0, self._norms(z - self.subgradient(y)), inside))
+        return norm(xp.where(self._norms(y) > 0, self._norms(z - self.subgradient(y)), inside))
 
     def dots(self, a: Array, b: Array) -> Array:
         """The scalar products of the groups of a with those of b, along the axis that is kept."""
