@@ -1,5 +1,6 @@
-"""The constraint set."""
+"""The constraint sets."""
 
+from orthoprox.manifolds.sparse_stiefel import SparseStiefel, TangentSpace
 from orthoprox.manifolds.stiefel import Stiefel
 
-__all__ = ["Stiefel"]
+__all__ = ["SparseStiefel", "Stiefel", "TangentSpace"]
