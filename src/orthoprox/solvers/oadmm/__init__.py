@@ -1,0 +1,266 @@
+"""OADMM, the default solver: fast blocks, Newton's method on the active set, and a guard behind them.
+
+``plan`` chooses once which method makes the blocks: ``projections`` where one projection does for an X-step,
+``multipliers`` where Newton steps in X are possible, ``gradient`` otherwise. A run goes through phases, forwards only.
+With g, ``homotopy`` follows the weight of h. Then projections roam at a low penalty. Then blocks settle under the
+``guard``, which calls the paper's OADMM-EP whenever a block does not bring Crit down. In between, ``finish`` attempts
+Newton's method on the zeros that y has found. The best point seen is what is reported. docs/oadmm.md says why, and what
+is proved.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from orthoprox._fields import replace, require
+from orthoprox._types import Array
+from orthoprox.problem import Certificate, Problem
+from orthoprox.solvers._base import Measured, Scope, Solver
+from orthoprox.solvers.oadmm.block import Block
+from orthoprox.solvers.oadmm.finish import Attempts, Finish
+from orthoprox.solvers.oadmm.gradient import Gradient, GradientState
+from orthoprox.solvers.oadmm.guard import Guarded, GuardedState
+from orthoprox.solvers.oadmm.homotopy import Homotopy, HomotopyState, vanishes
+from orthoprox.solvers.oadmm.iterate import Iterate, is_better
+from orthoprox.solvers.oadmm.multipliers import Multipliers, MultipliersState
+from orthoprox.solvers.oadmm.plan import Fast, choose
+from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState
+from orthoprox.solvers.oadmm.tuning import Tuning
+from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
+
+__all__ = ["OADMM", "OADMMState", "Phase", "Tuning"]
+
+
+class Phase(enum.IntEnum):
+    """What a step does. A run goes through these forwards only."""
+
+    HOMOTOPY = 0
+    """Follow the weight of h without g."""
+    ROAM = 1
+    """Blocks at a penalty that rises, without a guard."""
+    SETTLE = 2
+    """Guarded blocks."""
+    DONE = 3
+    """Crit is nothing but rounding: another block would only lose the zeros again."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OADMMState:
+    """Where OADMM is."""
+
+    t: int
+    phase: Phase
+    inner: (
+        HomotopyState
+        | ProjectionsState
+        | GuardedState[ProjectionsState | MultipliersState | GradientState, OADMMEPState]
+    )
+    """The state of the method whose phase it is."""
+    attempts: Attempts
+    best: Iterate
+    """The best point seen: the lowest F, and of equal ones the least Crit."""
+    returns: int
+    """How often blocks have settled above the best point and begun there again."""
+    work: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OADMM(Solver[OADMMState]):
+    """ADMM with fitted penalties and Newton's method on the zeros it finds, guarded by the paper's OADMM-EP.
+
+    A step is a block of iterations, or an attempt to finish by Newton's method.
+
+    Parameters
+    ----------
+    explore : int
+        In this many blocks the penalty rises from a small value, at which the iterates roam and find lower minima, to
+        one at which they settle; blocks that bring Crit down do not count. With 0 the method stays near its start.
+    block : int
+        Iterations in a block.
+    roam, settle : float
+        The first penalty in units of the one at which h moves entries by as much as they are large, and the last one
+        in units of the curvature that it has to outweigh. Neither goes below what the prox of a weakly convex h needs.
+    rounds : int
+        Newton steps in an attempt, at most.
+    polish : bool
+        Whether to attempt Newton's method.
+    homotopy : bool
+        Whether to approach a problem with g through that without, its weight rising.
+    memory : int
+        Crit has to fall below its largest value at this many accepted points; at three times as many where blocks are
+        steps of an augmented Lagrangian method, after which Crit goes up and down.
+    fast : {"projections", "multipliers", "gradient"}, optional
+        Which method makes the blocks; chosen for the problem when it is not given.
+    tuning : Tuning
+        All other constants.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox import Critical, Iterations, solve
+    >>> from orthoprox.models import sparse_pca
+    >>> D = np.random.default_rng(0).standard_normal((40, 12))
+    >>> result = solve(sparse_pca(D, n_components=2, weight=0.1), stop=Iterations(200) | Critical(1e-8))
+    >>> result.converged, bool((result.X == 0).any()), result.solver.fast
+    (True, True, 'projections')
+    """
+
+    name: ClassVar[str] = "oadmm"
+    summary: ClassVar[str] = "OADMM with fitted penalties and Newton steps, guarded by the paper's own"
+    complexity: ClassVar[str] = "O(eps^-3)"
+    scope: ClassVar[Scope] = Scope()
+    compilable: ClassVar[bool] = False
+
+    explore: int = 45
+    block: int = 20
+    roam: float = 0.45
+    settle: float = 0.9
+    rounds: int = 15
+    polish: bool = True
+    homotopy: bool = True
+    memory: int = 10
+    fast: Fast | None = None
+    tuning: Tuning = Tuning()
+
+    def __post_init__(self) -> None:
+        for name, least in (("explore", 0), ("block", 1), ("rounds", 1), ("memory", 1)):
+            require(getattr(self, name) >= least, f"{name} must be at least {least}; given {getattr(self, name)}.")
+        sentence = f"roam must be positive and at most settle; given {self.roam} and {self.settle}."
+        require(0 < self.roam <= self.settle, sentence)
+
+    def for_problem(self, problem: Problem) -> Self:
+        return self if self.fast is not None else replace(self, fast=choose(problem))
+
+    def warm(self) -> Self:
+        return replace(self, explore=0)
+
+    # ------------------------------------------------------------------ the parts
+
+    def blocks(self, problem: Problem) -> Block[Any]:
+        """The method that makes the blocks."""
+        kind = self.fast or choose(problem)
+        if kind == "projections":
+            return self._projections
+        return Multipliers(tuning=self.tuning) if kind == "multipliers" else Gradient(tuning=self.tuning)
+
+    def guard(self, problem: Problem, returns: int = 0) -> Guarded:
+        """The blocks with the paper's method behind them, its penalty higher after every return to the best point."""
+        safe, fast = OADMMEP().for_problem(problem), self.blocks(problem)
+        memory = self.memory if isinstance(fast, Projections) else 3 * self.memory
+        safe = replace(safe, beta0=safe.beta0 * self.tuning.returns**returns)
+        return Guarded(fast=fast, safe=safe, memory=memory, block=self.block, falls=self.tuning.falls)
+
+    @property
+    def _projections(self) -> Projections:
+        return Projections(
+            explore=self.explore, block=self.block, roam=self.roam, settle=self.settle, tuning=self.tuning
+        )
+
+    @property
+    def _homotopy(self) -> Homotopy:
+        return Homotopy(projections=replace(self._projections, explore=0), rounds=self.rounds)
+
+    @property
+    def _finish(self) -> Finish:
+        return Finish(rounds=self.rounds, block=self.block, tuning=self.tuning)
+
+    # ------------------------------------------------------------------ the phases
+
+    def init(self, problem: Problem, X0: Array) -> OADMMState:
+        inner: Any = None
+        if self.homotopy and self.explore > 0 and Homotopy.takes(problem):
+            inner = self._homotopy.init(problem, X0)
+            phase = Phase.HOMOTOPY
+        if inner is None or inner.finished:
+            inner = self.blocks(problem).init(problem, X0)
+            phase = Phase.ROAM
+        attempts = self._finish.begin(problem, inner.at)
+        state = OADMMState(t=0, phase=phase, inner=inner, attempts=attempts, best=inner.at, returns=0, work=0)
+        return self._advance(problem, state)
+
+    def step(self, problem: Problem, state: OADMMState) -> OADMMState:
+        new = replace(state, t=state.t + 1)
+        if state.phase is Phase.DONE:
+            return new
+        if state.phase is Phase.HOMOTOPY:
+            inner = self._homotopy.step(problem, state.inner)  # type: ignore[arg-type]
+            return self._advance(problem, replace(new, inner=inner, work=inner.work))
+        if self.polish and self._due(problem, state):
+            found, attempts = self._finish.attempt(problem, _now(state), state.attempts)
+            new = replace(new, attempts=attempts, work=state.work + attempts.cost)
+            if found is not None:
+                return self._advance(problem, self._restart(problem, new, found))
+        return self._advance(problem, self._block(problem, new))
+
+    def _due(self, problem: Problem, state: OADMMState) -> bool:
+        return self._finish.due(problem, _now(state), state.attempts, roaming=state.phase is Phase.ROAM)
+
+    def _block(self, problem: Problem, state: OADMMState) -> OADMMState:
+        """A block of the method whose phase it is."""
+        method = self._method(problem, state)
+        inner = method.step(problem, state.inner)
+        work = method.work(inner) - method.work(state.inner)
+        attempts = replace(state.attempts, since=state.attempts.since + work, streak=0)
+        return replace(state, inner=inner, attempts=attempts, work=state.work + work)
+
+    def _restart(self, problem: Problem, state: OADMMState, at: Iterate) -> OADMMState:
+        return replace(state, inner=self._method(problem, state).restart(problem, state.inner, at))
+
+    def _method(self, problem: Problem, state: OADMMState) -> Any:
+        return self.blocks(problem) if state.phase is Phase.ROAM else self.guard(problem, state.returns)
+
+    def _advance(self, problem: Problem, state: OADMMState) -> OADMMState:
+        """Keep the best point, and go on to the next phase where this one is over."""
+        now, inner = _now(state), state.inner
+        for seen in (now, inner.reported) if isinstance(inner, GuardedState) else (now,):
+            if is_better(seen, state.best, self.tuning.level):
+                state = replace(state, best=seen)
+        if isinstance(inner, HomotopyState) and inner.finished:
+            sparse = vanishes(problem, now.y)  # roaming would lose these zeros again
+            inner = ProjectionsState(t=0, at=now, rises=self.explore if sparse else 0)
+            state = replace(state, phase=Phase.ROAM, inner=inner)
+        if state.phase is Phase.ROAM and not self.blocks(problem).roams(state.inner):
+            state = replace(state, phase=Phase.SETTLE, inner=self.guard(problem).watch(problem, state.inner))
+        if isinstance(state.inner, GuardedState) and self._is_above(state):
+            return self._return(problem, state, state.inner)
+        if state.phase > Phase.HOMOTOPY and now.is_exact():
+            state = replace(state, phase=Phase.DONE)
+        return state
+
+    def _is_above(self, state: OADMMState) -> bool:
+        """Whether the blocks have settled at a point that is not as low as the best one."""
+        now, best = _now(state), state.best
+        slack = self.tuning.level * max(abs(now.objective), now.scale)
+        return now.crit <= self.tuning.near * now.scale and best.objective < now.objective - slack
+
+    def _return(self, problem: Problem, state: OADMMState, inner: GuardedState[Any, Any]) -> OADMMState:
+        """Begin again at the best point, with a higher penalty."""
+        blocks, returns = self.blocks(problem), state.returns + 1
+        fast = blocks.restart(problem, inner.fast, state.best)
+        for _ in range(returns):
+            fast = blocks.tighten(problem, fast)
+        attempts = self._finish.begin(problem, state.best)
+        return replace(
+            state, inner=self.guard(problem, returns).watch(problem, fast), returns=returns, attempts=attempts
+        )
+
+    # ------------------------------------------------------------------ what is reported
+
+    def point(self, state: OADMMState) -> Array:
+        return state.best.point.X
+
+    def certificate(self, problem: Problem, state: OADMMState) -> Certificate:
+        return state.best.at
+
+    def work(self, state: OADMMState) -> int:
+        return state.work
+
+    def measured(self, state: OADMMState) -> Measured:
+        return Measured(state.best.objective, state.best.parts)
+
+
+def _now(state: OADMMState) -> Iterate:
+    """Where the method is; what is reported may be an earlier point."""
+    return state.inner.now if isinstance(state.inner, GuardedState) else state.inner.at

@@ -1,0 +1,158 @@
+"""The finish: when Newton's method on the active set of y is attempted, and what of it is believed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from orthoprox._fields import replace
+from orthoprox._linalg import rounding
+from orthoprox._types import Array
+from orthoprox.active import ActivePoint, ActiveSet, Budget, fill, has_active_sets, minimise_near, shortest_subgradient
+from orthoprox.problem import Problem
+from orthoprox.solvers.oadmm.iterate import Iterate, measure
+from orthoprox.solvers.oadmm.tuning import Tuning
+from orthoprox.terms import LargestK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempts:
+    """What is known of the attempts so far."""
+
+    crit: float
+    """Crit at the last attempt, at first that of the start."""
+    objective: float | None = None
+    """F after the last attempt."""
+    cost: int = 0
+    """Products that it took."""
+    since: int = 0
+    """Products of the blocks since."""
+    streak: int = 0
+    """Attempts since the last block, as long as each ended at its budget and is worth going on with."""
+    refused: bool = False
+    """Whether the last one was not believed."""
+    released: bool = False
+    """Whether f is least on the k entries of y already, so that others may enter."""
+    radius: float
+    """Of the trust region."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish:
+    """Attempts to finish by Newton's method on the active set of y.
+
+    An attempt is due when Crit has fallen fivefold since the last one and is small, or when the blocks since have cost
+    as much as it did. It is believed when Crit halves, or when F falls without Crit rising; an attempt that ends at its
+    budget is also believed when F falls further than in blocks of the same cost, and goes on at the next step. F never
+    rises in a believed attempt unless Crit halves.
+
+    Parameters
+    ----------
+    rounds : int
+        Newton steps in an attempt.
+    block : int
+        Iterations in a block, the unit of patience.
+    """
+
+    rounds: int = 15
+    block: int = 20
+    tuning: Tuning = Tuning()
+
+    def begin(self, problem: Problem, at: Iterate) -> Attempts:
+        """Before the first attempt."""
+        return Attempts(crit=at.crit, radius=self.tuning.radius * math.sqrt(problem.M.r))
+
+    def due(self, problem: Problem, now: Iterate, attempts: Attempts, *, roaming: bool) -> bool:
+        """Whether to make an attempt now."""
+        if not has_active_sets(problem):
+            return False
+        if attempts.streak > 0 or attempts.released:
+            return True
+        if is_sparse_enough(problem, now.y) and not attempts.refused:
+            return True
+        share = self.tuning.near if roaming else self.tuning.close
+        if now.crit <= min(self.tuning.fivefold * attempts.crit, share * now.scale):
+            return True
+        patience = max(self.tuning.patience * self.block, attempts.cost)
+        return not roaming and attempts.since > patience
+
+    def attempt(self, problem: Problem, now: Iterate, attempts: Attempts) -> tuple[Iterate | None, Attempts]:
+        """A better point, or None where there is none, and what is known afterwards."""
+        free = not attempts.released and is_sparse_enough(problem, now.y)
+        found = self._newton(problem, now, attempts, free)
+        if found is None:
+            return None, self._refusal(now, attempts, 0)
+        at = self._measure(problem, now, found, free)
+        slack = rounding(now.point.X, max(abs(now.objective), abs(problem.offset)))
+        falls = at.objective < now.objective - slack
+        further = falls and not found.finished and self._gains(now, at, attempts, found)
+        believed = falls and (free or further or at.crit <= now.crit)
+        if not (believed or at.crit <= 0.5 * now.crit):
+            return None, self._refusal(now, attempts, found.products)
+        released = found.finished if free else attempts.released and not falls
+        streak = attempts.streak + 1 if further and attempts.streak < self.tuning.streak else 0
+        return at, Attempts(
+            crit=min(now.crit, attempts.crit),
+            objective=at.objective,
+            cost=found.products,
+            streak=streak,
+            released=released,
+            radius=found.radius,
+        )
+
+    def _newton(self, problem: Problem, now: Iterate, attempts: Attempts, free: bool) -> ActivePoint | None:
+        """Newton's method on the zeros of y, or with f alone on the k entries that h - g leaves free."""
+        radius = max(attempts.radius, self.tuning.least_radius * math.sqrt(problem.M.r))
+        budget = Budget(self.rounds, radius, rounding(now.point.X, now.scale))
+        if free:
+            return minimise_near(problem, now.y, budget, z=now.z, support=_filled(problem, now))
+        budget = replace(budget, start=self.tuning.far * now.crit)
+        found = minimise_near(problem, now.y, budget, z=now.z)
+        return None if found is None or found.residual > budget.start else found
+
+    @staticmethod
+    def _measure(problem: Problem, now: Iterate, found: ActivePoint, free: bool) -> Iterate:
+        z = found.z
+        if free:
+            z = shortest_subgradient(problem, found.point, ActiveSet.at(problem, found.point.X), now.z).z
+        return measure(problem, found.point, found.point.X, z)
+
+    @staticmethod
+    def _gains(now: Iterate, at: Iterate, attempts: Attempts, found: ActivePoint) -> bool:
+        """Whether F fell further than in blocks of the same cost, and than since the last attempt."""
+        last = now.objective if attempts.objective is None else attempts.objective
+        gain = now.objective - at.objective
+        by_blocks = max(last - now.objective, 0.0) * found.products / max(attempts.since, 1)
+        return gain > by_blocks and last - at.objective > 0.1 * gain
+
+    @staticmethod
+    def _refusal(now: Iterate, attempts: Attempts, products: int) -> Attempts:
+        return replace(
+            attempts,
+            crit=min(now.crit, attempts.crit),
+            cost=2 * max(products, attempts.since),
+            since=0,
+            streak=0,
+            refused=True,
+            released=False,
+        )
+
+
+def is_sparse_enough(problem: Problem, y: Array) -> bool:
+    """Whether the penalty is l1 minus the k largest entries, and y has no more than k of them: h - g vanishes."""
+    if not isinstance(problem.g, LargestK):
+        return False
+    whole = float(problem.h.value(y))
+    few = int(array_namespace(y).count_nonzero(y)) <= problem.g.k
+    return few and abs(whole - float(problem.g.value(y))) <= 1e-12 * whole
+
+
+def _filled(problem: Problem, now: Iterate) -> Array:
+    """The nonzeros of y and, up to k of them, entries along which f falls steeply."""
+    y, X = now.y, now.point.X
+    assert isinstance(problem.g, LargestK)  # is_sparse_enough has seen to that
+    xp = array_namespace(y)
+    slope = xp.abs(problem.M.tangent(X, problem.f.gradient_at(X, now.point.HX)))
+    return xp.astype(fill(y != 0, slope, problem.g.k), y.dtype)

@@ -1,0 +1,53 @@
+"""Riemannian gradient steps on an augmented Lagrangian, as in ManIAL: where no second derivatives are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from orthoprox._fields import replace
+from orthoprox._types import Array
+from orthoprox.problem import Problem
+from orthoprox.solvers._manial import ManIALState
+from orthoprox.solvers.manial_1 import ManIAL1
+from orthoprox.solvers.oadmm.block import Block
+from orthoprox.solvers.oadmm.iterate import Iterate, measure
+from orthoprox.solvers.oadmm.tuning import Tuning
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GradientState:
+    """Where ManIAL is, with its measures."""
+
+    t: int
+    at: Iterate
+    inner: ManIALState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient(Block[GradientState]):
+    """A block is an outer iteration of ManIAL."""
+
+    name: ClassVar[str] = "oadmm: gradient"
+    summary: ClassVar[str] = "augmented Lagrangian with Riemannian gradient steps"
+
+    tuning: Tuning = Tuning()
+
+    def init(self, problem: Problem, X0: Array) -> GradientState:
+        return self._state(problem, 0, ManIAL1().for_problem(problem).init(problem, X0))
+
+    def step(self, problem: Problem, state: GradientState) -> GradientState:
+        return self._state(problem, state.t + 1, ManIAL1().for_problem(problem).step(problem, state.inner))
+
+    def _state(self, problem: Problem, t: int, inner: ManIALState) -> GradientState:
+        return GradientState(t=t, at=measure(problem, inner.now, inner.Y, -1.0 * inner.Z), inner=inner)
+
+    def restart(self, problem: Problem, state: GradientState, at: Iterate) -> GradientState:
+        inner = replace(state.inner, now=at.point, Y=at.y, Z=-1.0 * at.z, t=state.inner.t + 1)
+        return replace(state, at=at, inner=inner)
+
+    def tighten(self, problem: Problem, state: GradientState) -> GradientState:
+        return replace(state, inner=replace(state.inner, nu=self.tuning.caution * state.inner.nu))
+
+    def work(self, state: GradientState) -> int:
+        return state.inner.inner

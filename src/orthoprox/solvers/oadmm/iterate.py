@@ -1,0 +1,56 @@
+"""A triple (X, y, z) with what was measured there: once, for the guard, the finish, rules and records alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orthoprox._linalg import norm, rounding
+from orthoprox._types import Array
+from orthoprox.problem import Certificate, Criticality, Point, Problem, criticality
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """A triple, its objective and its criticality."""
+
+    at: Certificate
+    objective: float
+    parts: Criticality
+    crit: float
+    """Crit with its primal part in units of the gradient: then all of it grows with the objective."""
+    scale: float
+    """The size of the gradients that Crit is made of."""
+
+    @property
+    def point(self) -> Point:
+        return self.at.point
+
+    @property
+    def y(self) -> Array:
+        return self.at.y
+
+    @property
+    def z(self) -> Array:
+        return self.at.z
+
+    def is_exact(self) -> bool:
+        """Whether Crit is nothing but rounding."""
+        return self.crit <= rounding(self.point.X, self.scale)
+
+
+def measure(problem: Problem, point: Point, y: Array, z: Array) -> Iterate:
+    """The triple with its objective and criticality."""
+    at = Certificate(point, y, z)
+    parts = criticality(problem, at)
+    gradient, size = float(norm(problem.f.gradient_at(point.X, point.HX))), float(norm(point.AX))
+    scale = gradient or problem.h.lipschitz_constant(problem.shape) * problem.A.norm or 1.0
+    unit = scale / size if size > 0 else 1.0
+    crit = unit * parts.primal + parts.dual + parts.stationarity
+    return Iterate(at, float(problem.objective(point)), parts, crit, scale)
+
+
+def is_better(one: Iterate, other: Iterate, level: float) -> bool:
+    """Whether F is lower by more than a relative level, or equal up to that and Crit smaller."""
+    slack = level * max(abs(one.objective), abs(other.objective), one.scale)
+    difference = one.objective - other.objective
+    return difference < -slack or (difference <= slack and one.crit < other.crit)

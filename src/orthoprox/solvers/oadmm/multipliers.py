@@ -1,0 +1,207 @@
+"""The method of multipliers with Newton steps in X: for an f that is not concave, or a map A other than the identity.
+
+The augmented Lagrangian with y eliminated, f(X) - <xi, X> + min_y h(y) + sigma/2 |A(X) + z/sigma - y|^2, is
+differentiable, and the derivative of the prox gives it a generalised Hessian. A trust-region Newton method minimises it
+roughly; then z moves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from orthoprox._fields import replace
+from orthoprox._linalg import inner, norm, rounding, symmetric
+from orthoprox._trust_region import Model, Step, minimise
+from orthoprox._types import Array
+from orthoprox.problem import Point, Problem
+from orthoprox.solvers.oadmm.block import Block
+from orthoprox.solvers.oadmm.iterate import Iterate, measure
+from orthoprox.solvers.oadmm.projections import kinks
+from orthoprox.solvers.oadmm.tuning import Tuning
+from orthoprox.terms import GroupL2, QuadraticTerm, Zero
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MultipliersState:
+    """Where the method of multipliers is."""
+
+    t: int
+    at: Iterate
+    sigma: float
+    """The penalty."""
+    sigma0: float
+    """The first one."""
+    gap: float
+    """The last |A(X) - y|; at first |A(X)|, which is larger than any that a penalty leaves."""
+    radius: float
+    """Of the trust region."""
+    products: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multipliers(Block[MultipliersState]):
+    """A block is a few steps of the method of multipliers.
+
+    Newton's method ends where the gradient is small beside penalty times primal residual. The penalty grows where
+    that residual does not fall.
+    """
+
+    name: ClassVar[str] = "oadmm: multipliers"
+    summary: ClassVar[str] = "method of multipliers with Newton steps in X"
+
+    tuning: Tuning = Tuning()
+
+    @staticmethod
+    def takes(problem: Problem) -> bool:
+        """Whether the derivative of h's prox is known, and f has a Hessian to multiply with."""
+        known = problem.h.has_prox_derivative and isinstance(problem.f, (QuadraticTerm, Zero))
+        return known and math.isfinite(problem.h.lipschitz_constant(problem.shape))
+
+    def init(self, problem: Problem, X0: Array) -> MultipliersState:
+        now = problem.at(X0)
+        kink = kinks(problem, now) or problem.f.lipschitz or 1.0
+        sigma = max(self.tuning.sigma * (1 + alone(problem, now)) * kink, 2 * problem.h.weak_convexity)
+        return MultipliersState(
+            t=0,
+            at=measure(problem, now, now.AX, 0.0 * now.AX),
+            sigma=sigma,
+            sigma0=sigma,
+            gap=float(norm(now.AX)),
+            radius=self.tuning.inexact * math.sqrt(problem.M.r),
+            products=0,
+        )
+
+    def step(self, problem: Problem, state: MultipliersState) -> MultipliersState:
+        now, z = state.at.point, state.at.z
+        tolerance = self.tuning.close * state.at.crit
+        for _ in range(self.tuning.multiplier_steps):
+            now, y, z, state = self.multiplier_step(problem, state, now, z, tolerance)
+        return replace(state, t=state.t + 1, at=measure(problem, now, y, z))
+
+    def multiplier_step(
+        self, problem: Problem, state: MultipliersState, now: Point, z: Array, tolerance: float
+    ) -> tuple[Point, Array, Array, MultipliersState]:
+        """Newton steps in X, then y, z and perhaps the penalty."""
+        tuning, share = self.tuning, alone(problem, now)
+        inexact = tuning.inexact + share * (tuning.inexact_alone - tuning.inexact)
+        lagrangian = AugmentedLagrangian(problem, now, z, state.sigma, inexact, tolerance)
+        root = math.sqrt(problem.M.r)
+        end = minimise(lagrangian, now, radius=state.radius, most=tuning.newton_steps, largest=root)
+        y = lagrangian.partner(end.at)
+        gap = float(norm(end.at.AX - y))
+        sigma = state.sigma
+        if gap > max(tuning.shrink * state.gap, rounding(end.at.X, float(norm(end.at.AX)))):
+            # Steps that do not settle may be too few, or the penalty too low; without f it is all the curvature.
+            growth = tuning.growth if end.finished else tuning.caution + share * (tuning.growth - tuning.caution)
+            sigma = min(growth * sigma, self._most(state, share))
+        z_new = state.sigma * (end.at.AX - y) + z
+        radius, products = max(end.radius, tuning.least_radius), state.products + end.products
+        return end.at, y, z_new, replace(state, sigma=sigma, gap=gap, radius=radius, products=products)
+
+    def _most(self, state: MultipliersState, share: float) -> float:
+        """The largest penalty, tenfold without f."""
+        return state.sigma0 * self.tuning.sigma_range * 10**share
+
+    def restart(self, problem: Problem, state: MultipliersState, at: Iterate) -> MultipliersState:
+        return replace(state, at=at, gap=float(norm(at.point.AX)))
+
+    def tighten(self, problem: Problem, state: MultipliersState) -> MultipliersState:
+        most = self._most(state, alone(problem, state.at.point))
+        return replace(state, sigma=max(state.sigma, min(self.tuning.caution * state.sigma, most)))
+
+    def work(self, state: MultipliersState) -> int:
+        return state.products
+
+
+class AugmentedLagrangian:
+    """The augmented Lagrangian in X, its y eliminated, as the trust region asks about it.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : Point
+        Where -g is linearised.
+    z : array
+        The multiplier.
+    sigma : float
+        The penalty.
+    inexact : float
+        There is nothing left to do where the gradient is below this times the penalty times the primal residual,
+    tolerance : float
+        or below this.
+    """
+
+    def __init__(
+        self, problem: Problem, start: Point, z: Array, sigma: float, inexact: float, tolerance: float
+    ) -> None:
+        self.problem, self.sigma, self.shift = problem, sigma, z / sigma
+        self.inexact, self.tolerance = inexact, tolerance
+        self.xi = problem.g.subgradient(start.X)
+        # Residuals in A(X) times this are in the units of X.
+        self.gain = float(norm(start.AX)) / math.sqrt(problem.M.r)
+        # Where turning X changes nothing, z still bends the Lagrangian down that way: no step goes there.
+        self.rho = 0.0 if depends_on_span(problem) else 0.5
+        self._at: Point | None = None
+        self._here = 0.0
+
+    def partner(self, point: Point) -> Array:
+        """The y that goes with X."""
+        return self.problem.h.prox(point.AX + self.shift, 1 / self.sigma)
+
+    def value(self, point: Point) -> float:
+        """The augmented Lagrangian at X, up to a constant."""
+        y = self.partner(point)
+        gap = point.AX + self.shift - y
+        smooth = self.problem.f.value_at(point.X, point.HX) - inner(self.xi, point.X)
+        return float(smooth + self.problem.h.value(y) + self.sigma / 2 * inner(gap, gap))
+
+    def gradient(self, point: Point, y: Array) -> Array:
+        """The Euclidean gradient; the best y does not move with X to first order."""
+        z = self.sigma * (point.AX + self.shift - y)
+        return self.problem.f.gradient_at(point.X, point.HX) - self.xi + self.problem.A.adjoint(z)
+
+    def model(self, at: Point) -> Model | None:
+        problem, M, A, X, sigma = self.problem, self.problem.M, self.problem.A, at.X, self.sigma
+        y = self.partner(at)
+        G = self.gradient(at, y)
+        XtG = X.T @ G
+        Lam = symmetric(XtG)
+        pull = G - X @ (Lam if self.rho else XtG)
+        size, gap = float(norm(pull)), float(norm(at.AX - y))
+        if size <= max(self.inexact * sigma * self.gain * gap, self.tolerance):
+            return None
+        self._here = self.value(at)
+        prox = problem.h.prox_derivative(at.AX + self.shift, 1 / sigma)
+        assert prox is not None  # this method takes no other problems
+
+        def hessian(D: Array) -> Array:
+            AD = A(D)
+            W = A.adjoint(sigma * (AD - prox(AD))) - D @ Lam
+            HD = problem.f.product(D)
+            return M.direction(X, W if HD is None else W + HD, self.rho)
+
+        accuracy = min(0.1, math.sqrt(3 * size / float(norm(G))))  # relative, so that units do not matter
+        return Model(pull, hessian, accuracy, rounding(X, self._here))
+
+    def trial(self, at: Point, D: Array) -> tuple[Point, float]:
+        """The retraction along D, and the change of the Lagrangian."""
+        trial = self.problem.at(self.problem.M.retract(at.X, D))
+        return trial, self.value(trial) - self._here
+
+    def refuse(self, at: Point, step: Step) -> None:
+        """A shorter step is all there is to try."""
+
+
+def alone(problem: Problem, now: Point) -> float:
+    """The share of h in the curvature: 1 without f, 0 where f outweighs h."""
+    kink, L = kinks(problem, now) * problem.A.norm**2, problem.f.lipschitz or 0.0
+    return kink / (kink + L) if kink > 0 else 0.0
+
+
+def depends_on_span(problem: Problem) -> bool:
+    """Whether the objective is the same at XQ for every orthogonal Q."""
+    h = problem.h
+    by_rows = isinstance(h, GroupL2) and h.by == "rows" and problem.A.left
+    return by_rows and isinstance(problem.g, Zero) and problem.f.rotation_invariant

@@ -1,0 +1,100 @@
+"""Every constant of the default solver, once: its name, its unit and what chose it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """The constants of OADMM that are not settings.
+
+    Most were chosen on the plain l1 problems of benchmarks/oadmm.py (item 2: 23 problems, three starts) and on 40
+    small problems that no table reports; docs/oadmm.md shows what the parts bring, docs/decisions/ what was tried.
+
+    Parameters
+    ----------
+    falls : float
+        Factor on Crit. A block has brought Crit down where it is below this times what it was; the guard accepts a
+        block below this times the largest of the last ones. Chosen among 0.9, 0.99, 0.999: the first rises too early.
+    wild : float
+        Share of the gradient. Where Crit is larger after roaming, the iterates have not settled and the penalty rises.
+    rise : float
+        Factor on the penalty, at every rise past its last value.
+    refusal : int
+        Rises after a block that the guard refused.
+    most : float
+        Factor on the last penalty that no rise exceeds.
+    steep, turn_first, turn_last : float
+        Penalties in units of h's kinks: f is steep where it asks for more than the first, and X is turned; then the
+        penalty goes from the second to the third at most. Chosen on raw gene data at weights that no table reports.
+    multiplier_steps : int
+        Steps of the method of multipliers in a block.
+    newton_steps : int
+        Newton steps in X for each of them.
+    sigma, sigma_range : float
+        The first penalty of that method in units of h's kinks, and its largest one in units of the first. Without f,
+        where h is all the curvature there is, twice the first and ten times the second; in between by the share of h.
+    inexact, inexact_alone : float
+        Newton's method ends where the gradient is this share of penalty times primal residual: with f, and without.
+    growth, caution : float
+        Factors on that penalty where the primal residual does not fall, after Newton steps that settled or did not.
+    shrink : float
+        Factor on the primal residual that counts as falling. These eight were chosen among fifteen variants on 11 dual
+        PCP and dictionary problems, eight of them in no table.
+    blocks : int
+        Blocks at each weight of the homotopy.
+    stages, narrow, tries : int, float, int
+        The homotopy narrows the interval of weights this often at most, to this ratio, and tries a weight this often.
+    first_weight : float
+        Of the homotopy: slope of h in units of the curvature of f.
+    near, close : float
+        Shares of the gradient: Newton's method on the active set is tried when Crit is below, while roaming and after.
+    fivefold : float
+        Factor on Crit since the last attempt that makes another one worthwhile.
+    patience : int
+        Blocks after which an attempt is made in any case, or as many as it cost.
+    streak : int
+        Attempts in a row, at most.
+    far : float
+        Factor on Crit. An attempt that would begin with a longer subgradient has the wrong zeros.
+    radius, least_radius : float
+        Of the trust region at first and at the beginning of an attempt, in units of |X|.
+    returns : float
+        Factor on the penalty at every return to the best point seen.
+    level : float
+        Relative to F: smaller differences do not make one point better than another.
+    """
+
+    falls: float = 0.99
+    wild: float = 0.03
+    rise: float = 1.05
+    refusal: int = 4
+    most: float = 4.0
+    steep: float = 3.0
+    turn_first: float = 2.0
+    turn_last: float = 60.0
+    multiplier_steps: int = 5
+    newton_steps: int = 10
+    sigma: float = 4.0
+    sigma_range: float = 100.0
+    inexact: float = 0.3
+    inexact_alone: float = 0.2
+    growth: float = 1.5
+    caution: float = 1.1
+    shrink: float = 0.6
+    blocks: int = 3
+    stages: int = 12
+    narrow: float = 1.03
+    tries: int = 4
+    first_weight: float = 1e-3
+    near: float = 1e-4
+    close: float = 1e-3
+    fivefold: float = 0.2
+    patience: int = 30
+    streak: int = 10
+    far: float = 100.0
+    radius: float = 0.1
+    least_radius: float = 0.02
+    returns: float = 4.0
+    level: float = 1e-8
