@@ -4,10 +4,11 @@ from orthoprox.driver.checkpoint import Checkpoint
 from orthoprox.driver.observers import Observer, Progress, Recorder
 from orthoprox.driver.result import History, Result, RunFailed, Status
 from orthoprox.driver.snapshot import Snapshot
-from orthoprox.driver.solve import iterate, solve
+from orthoprox.driver.solve import DEFAULT_SOLVER, iterate, solve
 from orthoprox.driver.stopping import Critical, Iterations, NotFinite, Rule, Seconds, Stalled, When
 
 __all__ = [
+    "DEFAULT_SOLVER",
     "Checkpoint",
     "Critical",
     "History",

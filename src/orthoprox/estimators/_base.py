@@ -15,12 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from orthoprox._types import Array
-from orthoprox.driver import Iterations, Progress, Result, Rule, Status, solve
+from orthoprox.driver import DEFAULT_SOLVER, Iterations, Progress, Result, Rule, Status, solve
 from orthoprox.estimators._input import Data, read, validated, variation
 from orthoprox.estimators._stop import Settled
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 
+AUTO = "auto"
 CHECKED = (Status.CONVERGED, Status.STALLED)
 """The ways a fit may end without a warning."""
 
@@ -37,7 +38,8 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     n_components : int
         The number of components.
     solver : str or Solver
-        The name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+        "auto" for the default method with settings that suit the estimator, the name of a method in
+        ``orthoprox.SOLVERS``, or a method with its settings.
     max_iter : int
         Steps of the method at most; for ``oadmm`` a step is a block of iterations.
     tol : float
@@ -99,10 +101,19 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return solve(problem, self._method(warm=warm), X0, stop=self._stop(), observers=watching)
 
     def _method(self, *, warm: bool) -> Solver[Any]:
-        """The solver; from a warm start oadmm does not roam."""
-        if warm and self.solver == "oadmm":
-            return named("oadmm", explore=0)
-        return named(self.solver) if isinstance(self.solver, str) else self.solver
+        """The solver, for a start near a solution if that is where the fit begins."""
+        method = self._choose(self.solver)
+        return method.warm() if warm else method
+
+    def _choose(self, solver: str | Solver[Any]) -> Solver[Any]:
+        """The method that was asked for; "auto" leaves the choice to the estimator."""
+        if solver == AUTO:
+            return self._own_choice()
+        return named(solver) if isinstance(solver, str) else solver
+
+    def _own_choice(self) -> Solver[Any]:
+        """The method for "auto", with the settings that suit."""
+        return named(DEFAULT_SOLVER)
 
     def _store(self, data: Data, result: Result[Any]) -> None:
         """Set the attributes that follow from the result."""

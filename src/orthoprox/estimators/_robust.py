@@ -19,7 +19,7 @@ from orthoprox.estimators._signs import upright
 from orthoprox.maps import LinearMap
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import Reweighting, robust_location
-from orthoprox.solvers import Solver, named
+from orthoprox.solvers import Solver
 
 CENTRES = ("affine", "median", "mean")
 
@@ -65,10 +65,6 @@ class RobustTransformer(OrthogonalTransformer):
     def _distances(self, X: Any, components: Array) -> Array:
         """The distances of samples, as they were read, from the subspace."""
 
-    def _solver(self) -> str | Solver[Any]:
-        """The solver that was asked for."""
-        return self.solver
-
     # ------------------------------------------------------------------ the fit
 
     def _check_settings(self) -> None:
@@ -102,13 +98,8 @@ class RobustTransformer(OrthogonalTransformer):
         self.location_ = location.astype(X.dtype)
         return centred(X, self.location_)
 
-    def _method(self, *, warm: bool) -> Solver[Any]:
-        asked = self._solver()
-        if asked == Reweighting.name:
-            return Reweighting()
-        if asked == self.solver:
-            return super()._method(warm=warm)
-        return named(str(asked), explore=0) if warm else named(str(asked))  # what "auto" stands for: oadmm
+    def _choose(self, solver: str | Solver[Any]) -> Solver[Any]:
+        return Reweighting() if solver == Reweighting.name else super()._choose(solver)
 
     def _store(self, data: Data, result: Result[Any]) -> None:
         self.mean_ = self.location_

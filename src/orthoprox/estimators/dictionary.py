@@ -55,7 +55,8 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         second moments, which makes the atoms of a complete dictionary nearly orthonormal. Then codes are products with
         the inverse, and thresholding them is no longer the best there is.
     solver : str or Solver
-        The name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+        "auto" for the default method with settings that suit, the name of a method in ``orthoprox.SOLVERS``, or a
+        method with its settings.
     max_iter : int
         Steps of the method at most; for ``oadmm`` a step is a block of iterations.
     tol : float
@@ -116,7 +117,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         codes: str = "all",
         n_nonzero: int | None = None,
         precondition: bool = False,
-        solver: str | Solver[Any] = "oadmm",
+        solver: str | Solver[Any] = "auto",
         max_iter: int = 200,
         tol: float = 1e-4,
         n_init: int = 1,

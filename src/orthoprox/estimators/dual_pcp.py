@@ -122,14 +122,12 @@ class DualPCP(RobustTransformer):
         B = self._located(data)
         return dual_pcp(B, codimension=self.n_components, normalise=self.normalise)
 
-    def _solver(self) -> str | Solver[Any]:
-        if self.solver != "auto":
-            return self.solver
-        return Reweighting.name if self.n_features_in_ <= EXACT else "oadmm"
+    def _own_choice(self) -> Solver[Any]:
+        return Reweighting() if self.n_features_in_ <= EXACT else super()._own_choice()
 
     def _stop(self) -> Rule:
         # Crit cannot be smaller than rounding, which matters in single precision.
-        return super()._stop() | (Lowered(0.0) if self._solver() == Reweighting.name else Still())
+        return super()._stop() | (Lowered(0.0) if isinstance(self._choose(self.solver), Reweighting) else Still())
 
     def _first(self, data: Data, problem: Problem) -> Array | None:
         if data.n_features > 4 * EXACT:

@@ -80,7 +80,7 @@ class NonnegativePCA(NonnegativeTransformer):
         self,
         n_components: int = 2,
         *,
-        solver: str | Solver[Any] = "oadmm",
+        solver: str | Solver[Any] = "auto",
         max_iter: int = 1000,
         tol: float = 1e-6,
         n_init: int = 10,

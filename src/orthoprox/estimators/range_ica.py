@@ -41,7 +41,8 @@ class RangeICA(OrthogonalTransformer):
         Whether the sources may be correlated a little in the sample, as independent ones are. Without it they are a
         rotation of the whitened samples, as in FastICA.
     solver : str or Solver
-        The name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+        "auto" for the default method with settings that suit, the name of a method in ``orthoprox.SOLVERS``, or a
+        method with its settings.
     max_iter : int
         Steps of the method at most; for ``oadmm`` a step is a block of iterations.
     tol : float
@@ -98,7 +99,7 @@ class RangeICA(OrthogonalTransformer):
         *,
         order: float | None = None,
         oblique: bool = True,
-        solver: str | Solver[Any] = "oadmm",
+        solver: str | Solver[Any] = "auto",
         max_iter: int = 200,
         tol: float = 1e-3,
         n_init: int = 1,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.driver import Result, Rule, Status
+from orthoprox.driver import DEFAULT_SOLVER, Result, Rule, Status
 from orthoprox.estimators import _exact, _sparsity
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Data
@@ -50,7 +50,8 @@ class SparsePCA(OrthogonalTransformer):
         With ``weight``: its kind. The first three act on entries; with ``"group"`` a feature takes part in all
         components or in none.
     solver : str or Solver
-        The name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+        "auto" for the default method with settings that suit, the name of a method in ``orthoprox.SOLVERS``, or a
+        method with its settings.
     max_iter : int
         Steps of the method at most; for ``oadmm`` a step is a block of iterations.
     tol : float
@@ -118,7 +119,7 @@ class SparsePCA(OrthogonalTransformer):
         n_nonzero_per_component: Any = None,
         weight: float | None = None,
         penalty: str = "l1",
-        solver: str | Solver[Any] = "oadmm",
+        solver: str | Solver[Any] = "auto",
         max_iter: int = 500,
         tol: float = 1e-5,
         n_init: int = 1,
@@ -151,20 +152,24 @@ class SparsePCA(OrthogonalTransformer):
                 "with a number of nonzeros the penalty is 'l1'."
             )
 
-    def _counts(self, data: Data) -> tuple[int, list[int] | None]:
-        """How many nonzeros in all, and in each component if that is what was asked for."""
+    def _count(self, data: Data) -> int | list[int]:
+        """How many nonzeros in all, or in each component if that is what was asked for."""
         n, r = data.n_features, self.n_components
         if self.n_nonzero_per_component is None:
-            return _sparsity.total(self.n_nonzero, n, r), None
-        caps = _sparsity.caps(self.n_nonzero_per_component, n, r)
-        return sum(caps), caps
+            return _sparsity.total(self.n_nonzero, n, r)
+        return _sparsity.caps(self.n_nonzero_per_component, n, r)
+
+    def _total(self, data: Data) -> int:
+        """How many nonzeros in all."""
+        count = self._count(data)
+        return count if isinstance(count, int) else sum(count)
 
     def _problem(self, data: Data) -> Problem:
         if data.total_variance == 0:
             raise ValueError("All features of X are constant: there is no variance for components to explain.")
         weight, k = self.weight, None
         if weight is None:
-            k, _ = self._counts(data)
+            k = self._total(data)
             weight = _exact.enough_weight(data.B.norm**2 / data.n_samples)
         if self._any_basis(data):
             weight, k = weight if self.penalty == "group" else 0.0, None
@@ -173,27 +178,22 @@ class SparsePCA(OrthogonalTransformer):
     def _first(self, data: Data, problem: Problem) -> Array:
         return leading(problem, 1e-12 if self._any_basis(data) else _ROUGHLY)
 
-    def _method(self, *, warm: bool) -> Solver[Any]:
-        if self.solver != "oadmm" or self.weight is not None:
-            return super()._method(warm=warm)
-        return named("oadmm", **_QUICK, **({"explore": 0} if warm else {}))
+    def _own_choice(self) -> Solver[Any]:
+        return named(DEFAULT_SOLVER, **(_QUICK if self.weight is None else {}))
 
     def _run(self, data: Data, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
         if self.weight is not None:
             return _exact.with_penalty(problem, super()._run(data, problem, X0, warm=warm), self.tol)
-        k, caps = self._counts(data)
+        count = self._count(data)
         if warm and not self._any_basis(data):
-            X0 = _exact.trimmed(problem, X0, k, caps)
-        result = super()._run(data, problem, X0, warm=warm)
-        if caps is None:
-            return _exact.with_total(problem, result, k, self.tol)
-        return _exact.with_caps(problem, result, caps, self.tol)
+            X0 = _exact.trim(problem, X0, count)
+        return _exact.with_count(problem, super()._run(data, problem, X0, warm=warm), count, self.tol)
 
     def _best(self, data: Data, problem: Problem) -> Result[Any]:
         result = super()._best(data, problem)
         if self.weight is not None or result.status is Status.INTERRUPTED:
             return result
-        return _exact.or_entry_by_entry(problem, result, *self._counts(data), self.tol)
+        return _exact.or_greedy(problem, result, self._count(data), self.tol)
 
     def _stop(self) -> Rule:
         return super()._stop() | Still()
@@ -217,8 +217,8 @@ class SparsePCA(OrthogonalTransformer):
         if self._any_basis(data):
             return X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
         order = np.argsort(-np.sum(T * T, axis=0), kind="stable")
-        caps = self._counts(data)[1]
-        if caps is not None and np.any(np.count_nonzero(X, axis=0)[order] > caps):
+        count = self._count(data)
+        if not isinstance(count, int) and np.any(np.count_nonzero(X, axis=0)[order] > count):
             return X  # in the order of the caps
         return X[:, order]
 
@@ -226,4 +226,4 @@ class SparsePCA(OrthogonalTransformer):
         """Whether every basis of the subspace is as good as any other; then the principal axes are the one to show."""
         if self.weight is not None:
             return self.weight == 0 or self.penalty == "group"
-        return self._counts(data)[0] == data.n_features * self.n_components
+        return self._total(data) == data.n_features * self.n_components

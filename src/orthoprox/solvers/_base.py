@@ -150,6 +150,10 @@ class Solver(abc.ABC, Generic[S]):
     def certificate(self, problem: Problem, state: S) -> Certificate:
         """The triple at which stationarity is measured."""
 
+    def answer(self, problem: Problem, state: S) -> Certificate:
+        """The triple that a run returns when it ends here: the best one the method has seen, if it keeps that."""
+        return self.certificate(problem, state)
+
     def work(self, state: S) -> int:
         """Products with the data so far, the number that tables call iterations; one a step unless a method says more.
 

@@ -231,9 +231,9 @@ class OADMM(Solver[OADMMState]):
 
     def _is_above(self, state: OADMMState) -> bool:
         """Whether the blocks have settled at a point that is not as low as the best one."""
-        now, best = _now(state), state.best
-        slack = self.tuning.level * max(abs(now.objective), now.scale)
-        return now.crit <= self.tuning.near * now.scale and best.objective < now.objective - slack
+        now = _now(state)
+        settled = now.crit <= min(self.tuning.near * now.scale, state.best.crit)
+        return settled and is_better(state.best, now, self.tuning.level)
 
     def _return(self, problem: Problem, state: OADMMState, inner: GuardedState[Any, Any]) -> OADMMState:
         """Begin again at the best point, with a higher penalty."""
@@ -248,17 +248,26 @@ class OADMM(Solver[OADMMState]):
 
     # ------------------------------------------------------------------ what is reported
 
+    def _reported(self, state: OADMMState) -> Iterate:
+        """The best point seen; while exploring, where the method is, unless that would pass for a solution."""
+        now = _now(state)
+        return now if state.phase < Phase.SETTLE and now.crit > state.best.crit else state.best
+
     def point(self, state: OADMMState) -> Array:
-        return state.best.point.X
+        return self._reported(state).point.X
 
     def certificate(self, problem: Problem, state: OADMMState) -> Certificate:
+        return self._reported(state).at
+
+    def answer(self, problem: Problem, state: OADMMState) -> Certificate:
         return state.best.at
 
     def work(self, state: OADMMState) -> int:
         return state.work
 
     def measured(self, state: OADMMState) -> Measured:
-        return Measured(state.best.objective, state.best.parts)
+        reported = self._reported(state)
+        return Measured(reported.objective, reported.parts)
 
 
 def _now(state: OADMMState) -> Iterate:

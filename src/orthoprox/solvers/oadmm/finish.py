@@ -27,6 +27,8 @@ class Attempts:
     """F after the last attempt."""
     cost: int = 0
     """Products that it took."""
+    patience: int = 0
+    """Products of blocks before the next one is made in any case."""
     since: int = 0
     """Products of the blocks since."""
     streak: int = 0
@@ -43,8 +45,8 @@ class Attempts:
 class Finish:
     """Attempts to finish by Newton's method on the active set of y.
 
-    An attempt is due when Crit has fallen fivefold since the last one and is small, or when the blocks since have cost
-    as much as it did. It is believed when Crit halves, or when F falls without Crit rising; an attempt that ends at its
+    An attempt is due when Crit has fallen fivefold since the last one and is small, or after a while, when the blocks
+    since have cost as much as it did. It is believed when Crit halves, or when F falls without Crit rising; an attempt that ends at its
     budget is also believed when F falls further than in blocks of the same cost, and goes on at the next step. F never
     rises in a believed attempt unless Crit halves.
 
@@ -62,7 +64,11 @@ class Finish:
 
     def begin(self, problem: Problem, at: Iterate) -> Attempts:
         """Before the first attempt."""
-        return Attempts(crit=at.crit, radius=self.tuning.radius * math.sqrt(problem.M.r))
+        return Attempts(crit=at.crit, patience=self._patience, radius=self.tuning.radius * math.sqrt(problem.M.r))
+
+    @property
+    def _patience(self) -> int:
+        return self.tuning.patience * self.block
 
     def due(self, problem: Problem, now: Iterate, attempts: Attempts, *, roaming: bool) -> bool:
         """Whether to make an attempt now."""
@@ -75,8 +81,7 @@ class Finish:
         share = self.tuning.near if roaming else self.tuning.close
         if now.crit <= min(self.tuning.fivefold * attempts.crit, share * now.scale):
             return True
-        patience = max(self.tuning.patience * self.block, attempts.cost)
-        return not roaming and attempts.since > patience
+        return not roaming and attempts.since > max(attempts.patience, attempts.cost)
 
     def attempt(self, problem: Problem, now: Iterate, attempts: Attempts) -> tuple[Iterate | None, Attempts]:
         """A better point, or None where there is none, and what is known afterwards."""
@@ -97,6 +102,7 @@ class Finish:
             crit=min(now.crit, attempts.crit),
             objective=at.objective,
             cost=found.products,
+            patience=attempts.patience,
             streak=streak,
             released=released,
             radius=found.radius,
@@ -127,12 +133,13 @@ class Finish:
         by_blocks = max(last - now.objective, 0.0) * found.products / max(attempts.since, 1)
         return gain > by_blocks and last - at.objective > 0.1 * gain
 
-    @staticmethod
-    def _refusal(now: Iterate, attempts: Attempts, products: int) -> Attempts:
+    def _refusal(self, now: Iterate, attempts: Attempts, products: int) -> Attempts:
+        """What is known after an attempt that was not believed: the next one has twice as long to wait."""
         return replace(
             attempts,
             crit=min(now.crit, attempts.crit),
-            cost=2 * max(products, attempts.since),
+            cost=products,
+            patience=2 * self._patience,
             since=0,
             streak=0,
             refused=True,

@@ -50,7 +50,10 @@ def measure(problem: Problem, point: Point, y: Array, z: Array) -> Iterate:
 
 
 def is_better(one: Iterate, other: Iterate, level: float) -> bool:
-    """Whether F is lower by more than a relative level, or equal up to that and Crit smaller."""
-    slack = level * max(abs(one.objective), abs(other.objective), one.scale)
+    """Whether F is lower, or equal and Crit smaller, up to what is not yet settled.
+
+    F is known up to a relative level, and at the more critical of two points up to its Crit times |X|.
+    """
     difference = one.objective - other.objective
+    slack = level * max(abs(one.objective), one.scale) + min(one.crit, other.crit) * float(norm(one.point.X))
     return difference < -slack or (difference <= slack and one.crit < other.crit)
