@@ -13,10 +13,7 @@ from orthoprox._types import Array
 P = TypeVar("P")
 _PRODUCTS = 100  # Hessian products in a step
 _LEAST_RADIUS = 1e-9
-import os
-
-SHR = int(os.environ.get("SHR", "0"))
-_ACCEPT = float(os.environ.get("ACC", "1e-3"))  # the share of the promised change that a step has to bring
+_ACCEPT = 1e-3  # the share of the promised change that a step has to bring
 _POOR, _GOOD = 0.25, 0.75  # shares below which the radius shrinks, and above which it grows
 
 
@@ -135,9 +132,8 @@ def minimise(landscape: Landscape[P], at: P, *, radius: float, most: int, larges
         if share > _GOOD and step.edge:
             radius = min(2 * radius, largest)
         if trial is not None and share > _ACCEPT:
+            radius = radius if share >= _POOR else _POOR * min(radius, float(norm(step.D)))
             at, model = trial, landscape.model(trial)
-            if SHR and share < _POOR:
-                radius = _POOR * min(radius, float(norm(step.D)))
             continue
         if float(norm(model.gradient)) <= model.floor:
             break

@@ -215,7 +215,7 @@ class OADMM(Solver[OADMMState]):
         """Keep the best point, and go on to the next phase where this one is over."""
         now, inner = _now(state), state.inner
         for seen in (now, inner.reported) if isinstance(inner, GuardedState) else (now,):
-            if is_better(seen, state.best, self.tuning.level):
+            if self._is_better(seen, state.best):
                 state = replace(state, best=seen)
         if isinstance(inner, HomotopyState) and inner.finished:
             sparse = vanishes(problem, now.y)  # roaming would lose these zeros again
@@ -229,11 +229,14 @@ class OADMM(Solver[OADMMState]):
             state = replace(state, phase=Phase.DONE)
         return state
 
+    def _is_better(self, one: Iterate, other: Iterate) -> bool:
+        return is_better(one, other, self.tuning.level, self.tuning.even)
+
     def _is_above(self, state: OADMMState) -> bool:
         """Whether the blocks have settled at a point that is not as low as the best one."""
         now = _now(state)
         settled = now.crit <= min(self.tuning.near * now.scale, state.best.crit)
-        return settled and is_better(state.best, now, self.tuning.level)
+        return settled and self._is_better(state.best, now)
 
     def _return(self, problem: Problem, state: OADMMState, inner: GuardedState[Any, Any]) -> OADMMState:
         """Begin again at the best point, with a higher penalty."""

@@ -49,11 +49,14 @@ def measure(problem: Problem, point: Point, y: Array, z: Array) -> Iterate:
     return Iterate(at, float(problem.objective(point)), parts, crit, scale)
 
 
-def is_better(one: Iterate, other: Iterate, level: float) -> bool:
-    """Whether F is lower, or equal and Crit smaller, up to what is not yet settled.
+def is_better(one: Iterate, other: Iterate, level: float, even: float) -> bool:
+    """Whether F is lower, or even and Crit smaller.
 
-    F is known up to a relative level, and at the more critical of two points up to its Crit times |X|.
+    Two values of F are even where they differ by no more than the Crit of the more critical point times |X|, by which
+    it may still move; but always below a relative ``level``, and never above a relative difference of ``even``.
     """
+    length = float(norm(one.point.X))
+    size = max(abs(one.objective), one.scale * length)
+    slack = min(max(min(one.crit, other.crit) * length, level * size), even * size)
     difference = one.objective - other.objective
-    slack = level * max(abs(one.objective), one.scale) + min(one.crit, other.crit) * float(norm(one.point.X))
     return difference < -slack or (difference <= slack and one.crit < other.crit)

@@ -37,6 +37,8 @@ class MultipliersState:
     """The last |A(X) - y|; at first |A(X)|, which is larger than any that a penalty leaves."""
     radius: float
     """Of the trust region."""
+    tolerance: float
+    """A gradient in X that need not be improved upon: a small part of the least Crit so far."""
     products: int
 
 
@@ -60,33 +62,35 @@ class Multipliers(Block[MultipliersState]):
         return known and math.isfinite(problem.h.lipschitz_constant(problem.shape))
 
     def init(self, problem: Problem, X0: Array) -> MultipliersState:
-        now = problem.at(X0)
-        kink = kinks(problem, now) or problem.f.lipschitz or 1.0
-        sigma = max(self.tuning.sigma * (1 + alone(problem, now)) * kink, 2 * problem.h.weak_convexity)
+        now, tuning = problem.at(X0), self.tuning
+        kink = max(kinks(problem, now), tuning.weak * problem.h.weak_convexity) or problem.f.lipschitz or 1.0
+        sigma = (2 if is_flat(problem) else 1) * tuning.sigma * kink
         return MultipliersState(
             t=0,
             at=measure(problem, now, now.AX, 0.0 * now.AX),
             sigma=sigma,
             sigma0=sigma,
             gap=float(norm(now.AX)),
-            radius=self.tuning.inexact * math.sqrt(problem.M.r),
+            radius=tuning.inexact * math.sqrt(problem.M.r),
+            tolerance=0.0,
             products=0,
         )
 
     def step(self, problem: Problem, state: MultipliersState) -> MultipliersState:
         now, z = state.at.point, state.at.z
-        tolerance = self.tuning.close * state.at.crit
         for _ in range(self.tuning.multiplier_steps):
-            now, y, z, state = self.multiplier_step(problem, state, now, z, tolerance)
-        return replace(state, t=state.t + 1, at=measure(problem, now, y, z))
+            now, y, z, state = self.multiplier_step(problem, state, now, z)
+        at, share = measure(problem, now, y, z), self.tuning.exact
+        tolerance = share * at.crit if state.t == 0 else min(share * at.crit, state.tolerance)
+        return replace(state, t=state.t + 1, at=at, tolerance=tolerance)
 
     def multiplier_step(
-        self, problem: Problem, state: MultipliersState, now: Point, z: Array, tolerance: float
+        self, problem: Problem, state: MultipliersState, now: Point, z: Array
     ) -> tuple[Point, Array, Array, MultipliersState]:
         """Newton steps in X, then y, z and perhaps the penalty."""
-        tuning, share = self.tuning, alone(problem, now)
-        inexact = tuning.inexact + share * (tuning.inexact_alone - tuning.inexact)
-        lagrangian = AugmentedLagrangian(problem, now, z, state.sigma, inexact, tolerance)
+        tuning, flat = self.tuning, is_flat(problem)
+        inexact = tuning.inexact_flat if flat else tuning.inexact
+        lagrangian = AugmentedLagrangian(problem, now, z, state.sigma, inexact, state.tolerance)
         root = math.sqrt(problem.M.r)
         end = minimise(lagrangian, now, radius=state.radius, most=tuning.newton_steps, largest=root)
         y = lagrangian.partner(end.at)
@@ -94,21 +98,21 @@ class Multipliers(Block[MultipliersState]):
         sigma = state.sigma
         if gap > max(tuning.shrink * state.gap, rounding(end.at.X, float(norm(end.at.AX)))):
             # Steps that do not settle may be too few, or the penalty too low; without f it is all the curvature.
-            growth = tuning.growth if end.finished else tuning.caution + share * (tuning.growth - tuning.caution)
-            sigma = min(growth * sigma, self._most(state, share))
+            growth = tuning.growth if end.finished or flat else tuning.caution
+            sigma = min(growth * sigma, self._most(problem, state))
         z_new = state.sigma * (end.at.AX - y) + z
         radius, products = max(end.radius, tuning.least_radius), state.products + end.products
         return end.at, y, z_new, replace(state, sigma=sigma, gap=gap, radius=radius, products=products)
 
-    def _most(self, state: MultipliersState, share: float) -> float:
+    def _most(self, problem: Problem, state: MultipliersState) -> float:
         """The largest penalty, tenfold without f."""
-        return state.sigma0 * self.tuning.sigma_range * 10**share
+        return state.sigma0 * self.tuning.sigma_range * (10 if is_flat(problem) else 1)
 
     def restart(self, problem: Problem, state: MultipliersState, at: Iterate) -> MultipliersState:
         return replace(state, at=at, gap=float(norm(at.point.AX)))
 
     def tighten(self, problem: Problem, state: MultipliersState) -> MultipliersState:
-        most = self._most(state, alone(problem, state.at.point))
+        most = self._most(problem, state)
         return replace(state, sigma=max(state.sigma, min(self.tuning.caution * state.sigma, most)))
 
     def work(self, state: MultipliersState) -> int:
@@ -194,14 +198,9 @@ class AugmentedLagrangian:
         """A shorter step is all there is to try."""
 
 
-def alone(problem: Problem, now: Point) -> float:
-    """The share of h in the curvature: 1 without f, 0 where f outweighs h."""
-    import os
-
-    if os.environ.get("ALONE"):
-        return float(isinstance(problem.f, Zero))
-    kink, L = kinks(problem, now) * problem.A.norm**2, problem.f.lipschitz or 0.0
-    return kink / (kink + L) if kink > 0 else 0.0
+def is_flat(problem: Problem) -> bool:
+    """Whether f has no curvature, so that the penalty is all there is."""
+    return problem.f.lipschitz == 0
 
 
 def depends_on_span(problem: Problem) -> bool:

@@ -33,14 +33,19 @@ class Tuning:
     newton_steps : int
         Newton steps in X for each of them.
     sigma, sigma_range : float
-        The first penalty of that method in units of h's kinks, and its largest one in units of the first. Without f,
-        where h is all the curvature there is, twice the first and ten times the second; in between by the share of h.
-    inexact, inexact_alone : float
-        Newton's method ends where the gradient is this share of penalty times primal residual: with f, and without.
+        The first penalty of that method in units of h's kinks, and its largest one in units of the first. Where f has
+        no curvature, and the penalty is all there is, twice the first and ten times the second.
+    weak : float
+        Kinks are no less than this times the weak convexity of h there: the prox has to be well conditioned.
+    inexact, inexact_flat : float
+        Newton's method ends where the gradient is this share of penalty times primal residual: with an f that has
+        curvature, and with one that has none.
+    exact : float
+        It also ends where the gradient is this share of the least Crit so far.
     growth, caution : float
         Factors on that penalty where the primal residual does not fall, after Newton steps that settled or did not.
     shrink : float
-        Factor on the primal residual that counts as falling. These eight were chosen among fifteen variants on 11 dual
+        Factor on the primal residual that counts as falling. These were chosen among fifteen variants on 11 dual
         PCP and dictionary problems, eight of them in no table.
     blocks : int
         Blocks at each weight of the homotopy.
@@ -62,8 +67,9 @@ class Tuning:
         Of the trust region at first and at the beginning of an attempt, in units of |X|.
     returns : float
         Factor on the penalty at every return to the best point seen.
-    level : float
-        Relative to F: smaller differences do not make one point better than another.
+    level, even : float
+        Relative to F: below the first a difference does not make one point better than another, above the second it
+        does, and in between Crit decides how well F is known.
     """
 
     falls: float = 0.99
@@ -79,7 +85,9 @@ class Tuning:
     sigma: float = 4.0
     sigma_range: float = 100.0
     inexact: float = 0.3
-    inexact_alone: float = 0.2
+    inexact_flat: float = 0.2
+    weak: float = 7.0
+    exact: float = 0.05
     growth: float = 1.5
     caution: float = 1.1
     shrink: float = 0.6
@@ -98,3 +106,4 @@ class Tuning:
     least_radius: float = 0.02
     returns: float = 4.0
     level: float = 1e-8
+    even: float = 1e-4
