@@ -19,15 +19,15 @@ from orthoprox._types import Array
 from orthoprox.problem import Certificate, Problem
 from orthoprox.solvers._base import Measured, Scope, Solver
 from orthoprox.solvers.oadmm.block import Block
-from orthoprox.solvers.oadmm.finish import Attempts, Finish
+from orthoprox.solvers.oadmm.finish import Attempts, Finish, vanishes
 from orthoprox.solvers.oadmm.gradient import Gradient, GradientState
 from orthoprox.solvers.oadmm.guard import Guarded, GuardedState
-from orthoprox.solvers.oadmm.homotopy import Homotopy, HomotopyState, vanishes
+from orthoprox.solvers.oadmm.homotopy import Homotopy, HomotopyState
 from orthoprox.solvers.oadmm.iterate import Iterate, is_better
 from orthoprox.solvers.oadmm.multipliers import Multipliers, MultipliersState
 from orthoprox.solvers.oadmm.plan import Fast, choose
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState
-from orthoprox.solvers.oadmm.tuning import Tuning
+from orthoprox.solvers.oadmm.tuning import BLOCK, EXPLORE, MEMORY, ROAM, ROUNDS, SETTLE, Tuning
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
 
 __all__ = ["OADMM", "OADMMState", "Phase", "Tuning"]
@@ -113,14 +113,14 @@ class OADMM(Solver[OADMMState]):
     scope: ClassVar[Scope] = Scope()
     compilable: ClassVar[bool] = False
 
-    explore: int = 45
-    block: int = 20
-    roam: float = 0.45
-    settle: float = 0.9
-    rounds: int = 15
+    explore: int = EXPLORE
+    block: int = BLOCK
+    roam: float = ROAM
+    settle: float = SETTLE
+    rounds: int = ROUNDS
     polish: bool = True
     homotopy: bool = True
-    memory: int = 10
+    memory: int = MEMORY
     fast: Fast | None = None
     tuning: Tuning = Tuning()
 

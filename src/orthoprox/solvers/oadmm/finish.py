@@ -13,7 +13,7 @@ from orthoprox._types import Array
 from orthoprox.active import ActivePoint, ActiveSet, Budget, fill, has_active_sets, minimise_near, shortest_subgradient
 from orthoprox.problem import Problem
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
-from orthoprox.solvers.oadmm.tuning import Tuning
+from orthoprox.solvers.oadmm.tuning import BLOCK, ROUNDS, Tuning
 from orthoprox.terms import LargestK
 
 
@@ -45,10 +45,10 @@ class Attempts:
 class Finish:
     """Attempts to finish by Newton's method on the active set of y.
 
-    An attempt is due when Crit has fallen fivefold since the last one and is small, or after a while, when the blocks
-    since have cost as much as it did. It is believed when Crit halves, or when F falls without Crit rising; an attempt that ends at its
-    budget is also believed when F falls further than in blocks of the same cost, and goes on at the next step. F never
-    rises in a believed attempt unless Crit halves.
+    An attempt is due when Crit is small and has fallen fivefold since the last one, or after a while, when the blocks
+    since have cost as much as it did. It is believed when Crit halves, or when F falls and Crit does not rise. One that
+    ends at its budget is also believed when F falls further than in blocks of the same cost; it goes on at the next
+    step. So F rises in no attempt that is believed, unless Crit halves.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class Finish:
         Iterations in a block, the unit of patience.
     """
 
-    rounds: int = 15
-    block: int = 20
+    rounds: int = ROUNDS
+    block: int = BLOCK
     tuning: Tuning = Tuning()
 
     def begin(self, problem: Problem, at: Iterate) -> Attempts:
@@ -147,13 +147,16 @@ class Finish:
         )
 
 
-def is_sparse_enough(problem: Problem, y: Array) -> bool:
-    """Whether the penalty is l1 minus the k largest entries, and y has no more than k of them: h - g vanishes."""
-    if not isinstance(problem.g, LargestK):
-        return False
+def vanishes(problem: Problem, y: Array) -> bool:
+    """Whether h - g is zero at y, where h is not."""
     whole = float(problem.h.value(y))
-    few = int(array_namespace(y).count_nonzero(y)) <= problem.g.k
-    return few and abs(whole - float(problem.g.value(y))) <= 1e-12 * whole
+    return whole > 0 and abs(whole - float(problem.g.value(y))) <= 1e-12 * whole
+
+
+def is_sparse_enough(problem: Problem, y: Array) -> bool:
+    """Whether the penalty is l1 minus the k largest entries, and y has no more than k of them."""
+    few = isinstance(problem.g, LargestK) and int(array_namespace(y).count_nonzero(y)) <= problem.g.k
+    return few and vanishes(problem, y)
 
 
 def _filled(problem: Problem, now: Iterate) -> Array:

@@ -16,6 +16,7 @@ from orthoprox._types import Array
 from orthoprox.problem import Certificate, Problem
 from orthoprox.solvers._base import Measured, S, Scope, Solver
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
+from orthoprox.solvers.oadmm.tuning import BLOCK, MEMORY, Tuning
 
 F = TypeVar("F")
 Q = TypeVar("Q")
@@ -86,9 +87,9 @@ class Guarded(Solver[_Both]):
 
     fast: Guardable[Any]
     safe: Solver[Any]
-    memory: int = 10
-    block: int = 20
-    falls: float = 0.99
+    memory: int = MEMORY
+    block: int = BLOCK
+    falls: float = Tuning.falls
 
     def init(self, problem: Problem, X0: Array) -> _Both:
         return self.watch(problem, self.fast.init(problem, X0))

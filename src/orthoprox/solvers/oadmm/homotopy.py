@@ -19,10 +19,10 @@ from orthoprox.active import Budget, disjoint, has_active_sets, minimise_near
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._schedules import entry_slope
 from orthoprox.solvers.oadmm.block import Block
-from orthoprox.solvers.oadmm.finish import is_sparse_enough
+from orthoprox.solvers.oadmm.finish import is_sparse_enough, vanishes
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
 from orthoprox.solvers.oadmm.projections import Projections
-from orthoprox.solvers.oadmm.tuning import Tuning
+from orthoprox.solvers.oadmm.tuning import ROUNDS, Tuning
 from orthoprox.terms import EntrywiseTerm, LargestK, Zero
 
 
@@ -65,7 +65,7 @@ class Homotopy(Block[HomotopyState]):
     summary: ClassVar[str] = "the problem without g, with a weight of h that grows"
 
     projections: Projections
-    rounds: int = 15
+    rounds: int = ROUNDS
 
     @staticmethod
     def takes(problem: Problem) -> bool:
@@ -176,12 +176,6 @@ class Homotopy(Block[HomotopyState]):
 
     def work(self, state: HomotopyState) -> int:
         return state.work
-
-
-def vanishes(problem: Problem, y: Array) -> bool:
-    """Whether h - g is zero at y, which is not."""
-    whole = float(problem.h.value(y))
-    return whole > 0 and whole - float(problem.g.value(y)) <= 1e-12 * whole
 
 
 def has_empty_column(y: Array) -> bool:

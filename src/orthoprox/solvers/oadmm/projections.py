@@ -19,7 +19,7 @@ from orthoprox.problem import Point, Problem
 from orthoprox.solvers._base import Scope
 from orthoprox.solvers.oadmm.block import Block
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
-from orthoprox.solvers.oadmm.tuning import Tuning
+from orthoprox.solvers.oadmm.tuning import BLOCK, EXPLORE, ROAM, SETTLE, Tuning
 from orthoprox.terms import Zero
 
 
@@ -65,10 +65,10 @@ class Projections(Block[ProjectionsState]):
     summary: ClassVar[str] = "ADMM by projections, with a penalty that fits the problem"
     scope: ClassVar[Scope] = Scope(any_map=False)
 
-    explore: int = 45
-    block: int = 20
-    roam: float = 0.45
-    settle: float = 0.9
+    explore: int = EXPLORE
+    block: int = BLOCK
+    roam: float = ROAM
+    settle: float = SETTLE
     tuning: Tuning = Tuning()
 
     @staticmethod
