@@ -6,6 +6,7 @@ lets the iterates roam and pass by shallow minima; it rises until they settle.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -122,7 +123,8 @@ class Projections(Block[ProjectionsState]):
         if rises < self.explore:
             share = rises / self.explore
             return float(found.first ** (1 - share) * found.last**share)
-        return found.last * min(self.tuning.rise ** (rises - self.explore), self.tuning.most)
+        beyond = min(rises - self.explore, math.log(self.tuning.most, self.tuning.rise))
+        return float(found.last * self.tuning.rise**beyond)
 
     def _rises(self, state: ProjectionsState, at: Iterate) -> int:
         """Whether the next penalty is higher: where Crit does not fall by itself and the iterates roam or are wild."""

@@ -1,0 +1,155 @@
+"""The guard keeps its promise whatever the fast method does: tried with methods that misbehave on purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from oadmm.problems import CONCAVE, OTHERS, random_iterate
+from orthoprox import Problem, Stiefel, named, solve
+from orthoprox._fields import replace
+from orthoprox.driver import Iterations, Recorder
+from orthoprox.solvers.oadmm.block import Block
+from orthoprox.solvers.oadmm.guard import Guarded
+from orthoprox.solvers.oadmm.iterate import Iterate, measure
+from orthoprox.terms import L1, ExplainedVariance
+from steps.cases import M
+
+PROBLEM = CONCAVE["l1"]
+BLOCK, MEMORY = 5, 3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WildState:
+    t: int
+    at: Iterate
+    restarts: int = 0
+    tightened: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wild(Block[WildState]):
+    """Jumps to where its script says: a random point, the same point for ever, or two points in turn."""
+
+    name: ClassVar[str] = "wild"
+    summary: ClassVar[str] = "misbehaves"
+    script: str = "random"
+
+    def init(self, problem, X0):
+        return WildState(t=0, at=measure(problem, problem.at(X0), problem.A(X0), 0.0 * problem.A(X0)))
+
+    def step(self, problem, state):
+        seeds = {"random": state.t + 10, "stuck": 10, "alternates": 10 + state.t % 2}
+        return replace(state, t=state.t + 1, at=random_iterate(problem, seeds[self.script]))
+
+    def restart(self, problem, state, at):
+        return replace(state, at=at, restarts=state.restarts + 1)
+
+    def tighten(self, problem, state):
+        return replace(state, tightened=state.tightened + 1)
+
+
+def guarded(problem, fast, **settings):
+    safe = named("oadmm-ep").for_problem(problem)
+    return Guarded(fast=fast, safe=safe, memory=MEMORY, block=BLOCK, **settings)
+
+
+def walk(method, problem, steps, X0=None):
+    states = [method.init(problem, problem.M.random(3) if X0 is None else X0)]
+    for _ in range(steps):
+        states.append(method.step(problem, states[-1]))
+    return states
+
+
+def crit(problem, method, state):
+    at = method.certificate(problem, state)
+    return measure(problem, at.point, at.y, at.z).crit
+
+
+@pytest.mark.parametrize("script", ["random", "stuck", "alternates"])
+@pytest.mark.parametrize("name", ["l1", "mcp", "groups of a matrix"])
+def test_what_is_reported_never_gets_worse_nor_is_worse_than_the_safe_methods_own_points(script, name):
+    problem = {**CONCAVE, **OTHERS}[name]
+    method = guarded(problem, Wild(script=script))
+    states = walk(method, problem, 150)
+    reported = [crit(problem, method, state) for state in states]
+    assert all(b <= a for a, b in zip(reported, reported[1:], strict=False))
+    safe = [(t, crit(problem, method.safe, s.safe)) for t, s in enumerate(states) if s.safe is not None]
+    assert len(safe) > 50
+    assert all(reported[t] <= value * (1 + 1e-9) for t, value in safe)
+    assert reported[-1] < 0.5 * min(s.now.crit for s in states[1:10])  # the fast method alone would stay there
+
+
+@pytest.mark.parametrize("script", ["random", "alternates"])
+def test_accepted_points_bring_crit_down_by_a_constant_factor_every_memory_of_them(script):
+    method = guarded(PROBLEM, Wild(script=script), falls=0.9)
+    accepted = []
+    for old, new in zip(states := walk(method, PROBLEM, 400), states[1:], strict=False):
+        if new.recent != old.recent:
+            accepted.append(new.recent[-1])
+            assert len(new.recent) <= MEMORY
+        else:  # the list is what it was: refusals do not make room
+            assert new.safe.t == (0 if old.safe is None else old.safe.t) + BLOCK
+    tops = [max(accepted[i : i + MEMORY]) for i in range(0, len(accepted) - MEMORY, MEMORY)]
+    assert len(tops) > 3
+    assert all(b < 0.9 * a for a, b in zip(tops, tops[1:], strict=False))
+
+
+def test_the_safe_method_goes_on_from_its_own_iterates():
+    method = guarded(PROBLEM, Wild())
+    states = walk(method, PROBLEM, 60)
+    first = next(i for i, state in enumerate(states) if state.safe is not None)
+    own = method.safe.init(PROBLEM, states[first - 1].reported.point.X)
+    for state, before in zip(states[first:], states[first - 1 :], strict=False):
+        if before.safe is not None and state.safe is before.safe:
+            continue
+        for _ in range(BLOCK):
+            own = method.safe.step(PROBLEM, own)
+        assert np.array_equal(state.safe.now.X, own.now.X)
+    assert own.t > 5 * BLOCK
+
+
+def test_a_refused_method_is_tightened_and_restarts_where_the_safe_one_passes():
+    states = walk(guarded(PROBLEM, Wild()), PROBLEM, 200)
+    last = states[-1]
+    assert last.fast.tightened == last.safe.t / BLOCK
+    assert 0 < last.fast.restarts < last.fast.tightened
+    for old, new in zip(states, states[1:], strict=False):
+        if new.fast.restarts > old.fast.restarts:
+            assert np.array_equal(new.fast.at.point.X, new.safe.now.X) and new.recent[-1] == new.now.crit
+
+
+def test_points_from_elsewhere_enter_the_list_only_where_they_pass():
+    method = guarded(PROBLEM, Wild())
+    state = walk(method, PROBLEM, 30)[-1]
+    bad = replace(random_iterate(PROBLEM, 99), crit=10 * max(state.recent))
+    good = replace(bad, crit=0.5 * max(state.recent))
+    assert method.restart(PROBLEM, state, bad).recent == state.recent
+    assert method.restart(PROBLEM, state, good).recent[-1] == good.crit
+    for at in (bad, good):
+        assert method.restart(PROBLEM, state, at).now is at
+
+
+def test_a_fast_method_that_settles_is_left_alone():
+    oadmm = named("oadmm", explore=0, polish=False).for_problem(PROBLEM)
+    method = oadmm.guard(PROBLEM)
+    last = walk(method, PROBLEM, 80)[-1]
+    assert last.reported.crit < 1e-10
+    start = solve(PROBLEM, seed=1, stop=Iterations(200)).X  # near a solution there is nothing to refuse
+    near = walk(method, PROBLEM, 9, M.retract(start, 1e-3 * M.tangent(start, PROBLEM.f.gradient(start) + 1.0)))[-1]
+    assert near.safe is None
+
+
+def test_with_penalties_far_too_low_the_run_still_ends_near_a_critical_point():
+    """Crit stood at 5 for ever here, and the guard's own method at 0.5, before the list was kept."""
+    f = ExplainedVariance(np.random.default_rng(0).standard_normal((50, 200)))
+    problem = Problem.of(f + 4.0 * L1(), over=Stiefel(200, 10))
+    method = named("oadmm", roam=0.1, settle=0.1, explore=0, polish=False)
+    result = solve(problem, method, stop=Iterations(250), record=Recorder(every=1))
+    crits = result.history["stationarity"] + result.history["primal"] + result.history["dual"]
+    safe = solve(problem, "oadmm-ep", stop=Iterations(2000), record=Recorder(every=2000))
+    assert result.criticality <= 2 * safe.criticality
+    assert crits[-1] <= 1.01 * min(crits[50:])
