@@ -58,7 +58,7 @@ def test_a_fit_is_timed_and_not_told_off():
             warnings.warn("not there yet", ConvergenceWarning, stacklevel=2)
             self.seen = X
 
-    model, seconds = _fits.fitted(Model(), "data")
+    model, seconds = _fits.fit_timed(Model(), "data")
     assert model.seen == "data" and seconds >= 0
 
 
@@ -66,10 +66,10 @@ def test_principal_components_keep_all_and_a_span_is_all_that_counts(rng):
     D = rng.standard_normal((40, 8)) * np.arange(8, 0, -1)
     D -= D.mean(axis=0)
     _, values, Vt = np.linalg.svd(D, full_matrices=False)
-    assert _sparse_pca.kept(D, Vt[:3]) == pytest.approx(1.0)
-    assert _sparse_pca.kept(D, rng.standard_normal((3, 3)) @ Vt[:3]) == pytest.approx(1.0)
+    assert _sparse_pca.variance_kept(D, Vt[:3]) == pytest.approx(1.0)
+    assert _sparse_pca.variance_kept(D, rng.standard_normal((3, 3)) @ Vt[:3]) == pytest.approx(1.0)
     double = np.vstack([Vt[:1], 2 * Vt[:1], 0 * Vt[:1]])  # three components that span a line
-    assert _sparse_pca.kept(D, double) == pytest.approx(values[0] ** 2 / np.sum(values[:3] ** 2))
+    assert _sparse_pca.variance_kept(D, double) == pytest.approx(values[0] ** 2 / np.sum(values[:3] ** 2))
 
 
 def test_overlap_is_a_cosine_of_two_different_components():
@@ -80,7 +80,7 @@ def test_overlap_is_a_cosine_of_two_different_components():
 
 def test_thresholding_keeps_the_largest_of_all_rows(rng):
     V = rng.standard_normal((3, 7))
-    T = _sparse_pca.thresholded(V, 5)
+    T = _sparse_pca.threshold(V, 5)
     assert np.count_nonzero(T) == 5
     assert np.abs(V[T != 0]).min() > np.abs(V[T == 0]).max()
     assert np.linalg.norm(T, axis=1)[T.any(axis=1)] == pytest.approx(1.0)
@@ -90,11 +90,11 @@ def test_planted_atoms_are_found_up_to_sign_order_and_length(rng):
     X, atoms = _dictionary.planted(0, 0.0)
     assert np.mean(np.abs(X @ atoms.T) < 1e-12) == pytest.approx(0.9, abs=0.01)
     assert atoms @ atoms.T == pytest.approx(np.eye(20), abs=1e-12)
-    assert _dictionary.recovered(-3 * atoms[::-1], atoms) == 1.0
+    assert _dictionary.share_recovered(-3 * atoms[::-1], atoms) == 1.0
     half = np.vstack([atoms[:10], rng.standard_normal((10, 20))])
-    assert _dictionary.recovered(half, atoms) == 0.5
-    assert _dictionary.lost(X, atoms, 20) < 1e-12
-    assert _dictionary.lost(X, atoms, 1) > 0.1
+    assert _dictionary.share_recovered(half, atoms) == 0.5
+    assert _dictionary.share_lost(X, atoms, 20) < 1e-12
+    assert _dictionary.share_lost(X, atoms, 1) > 0.1
 
 
 def test_outliers_are_as_many_as_asked_for_and_inliers_lie_in_the_subspace():
@@ -108,7 +108,7 @@ def test_outliers_are_as_many_as_asked_for_and_inliers_lie_in_the_subspace():
 
 
 def test_planted_counts_are_sparse_counts():
-    X, truth = _clustering.counts(0, m=400, n=200)
+    X, truth = _clustering.draw_counts(0, m=400, n=200)
     assert issparse(X) and X.shape == (400, 200) and len(truth) == 400
     assert np.all(X.data == np.round(X.data)) and X.data.min() >= 1
     assert X.sum(axis=1).min() >= 5
@@ -122,10 +122,10 @@ def test_sources_are_bounded_and_centred(kind, rng):
 
 
 def test_items_are_chosen_by_number():
-    assert estimators.chosen("3,1,3") == [1, 3]
+    assert estimators.parse_items("3,1,3") == [1, 3]
     for text in ("0", "6", "a", "", "1,"):
-        with pytest.raises(argparse.ArgumentTypeError, match="wanted numbers from 1 to 5"):
-            estimators.chosen(text)
+        with pytest.raises(argparse.ArgumentTypeError, match="expected numbers from 1 to 5"):
+            estimators.parse_items(text)
 
 
 def test_tables_replace_tables_and_leave_the_page_above_them(tmp_path, monkeypatch, capsys):
