@@ -73,7 +73,7 @@ def test_a_fitted_estimator_has_a_result(result):
         (history(), {"against": ["time"]}, ValueError, r"given \['time'\]"),
         (history(), {"against": []}, ValueError, "against must be"),
         ([], {}, ValueError, "at least one run"),
-        (history(), {"labels": ["a", "b"]}, ValueError, "a label for each; given 1 and 2"),
+        (history(), {"labels": ["a", "b"]}, ValueError, "a label for each; given 1 runs and 2 labels"),
         (3.0, {}, TypeError, "A run is a Result, .* given float"),
         (History({"iteration": [1]}), {}, TypeError, r"given History\(1 records of iteration\)"),
         (History({n: [] for n in ("iteration", "seconds", "objective", "criticality")}), {}, TypeError, "History\\(0"),
