@@ -128,10 +128,10 @@ def test_without_pooch_a_folder_will_do(tmp_path):
 
 
 def test_bundled_data_are_compared_too(monkeypatch):
-    from orthoprox.datasets._base import Bundled
+    from orthoprox.datasets._base import LibraryOrigin
 
     digits = DATASETS["digits"]
-    changed = type(digits)(**{**vars(digits), "origin": Bundled(digits.origin.read, "0" * 64)})
+    changed = type(digits)(**{**vars(digits), "origin": LibraryOrigin(digits.origin.read, "0" * 64)})
     monkeypatch.setitem(DATASETS, "digits", changed)
     done = invoke("data", "check", "digits")
     assert done.exit_code == 3 and "damaged" in done.stdout

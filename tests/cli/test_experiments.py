@@ -89,7 +89,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
-    assert "of 4 runs are done. The same command goes on." in said and "Traceback" not in said
+    assert "of 4 runs are done. Repeat the command" in said and "Traceback" not in said
     there = len(list(out.rglob("*.npz")))
     assert 1 <= there < 4
     rest = json.loads(invoke("compare", "digits-60-12", *methods, *options, "--json").stdout)
@@ -101,7 +101,7 @@ def asked(monkeypatch):
     """The experiments a command would run, by name."""
     found = {}
     monkeypatch.setattr(
-        "orthoprox.cli.reproduce.carry_out",
+        "orthoprox.cli.reproduce.run_experiments",
         lambda experiments, out, **_: found.update({e.name: e for e in experiments}),
     )
     return found
@@ -143,7 +143,7 @@ def test_data_that_are_not_there_have_their_own_code(tmp_path):
         (("reproduce", "figure1", "--seeds", 0), "0 is not in the range"),
         (("reproduce", "figure1", "--quick", "--dataset", "digist-60-12"), "Did you mean 'digits'"),
         (("reproduce", "figure1", "--quick", "--out", __file__), "is a file"),
-        (("reproduce", "figure1", "--quick", "--out", f"{__file__}/below"), "Nothing can be written"),
+        (("reproduce", "figure1", "--quick", "--out", f"{__file__}/below"), "cannot be written to"),
         (("compare", "digits-60-12"), "Missing argument"),
         (("compare", "digits-60-12", "oadm"), "Did you mean 'oadmm'"),
         (("compare", "digits-60-12", "nothing.py:Mine"), "there is no file"),

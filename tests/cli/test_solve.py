@@ -17,9 +17,9 @@ from scipy.sparse import coo_array, csr_array, save_npz
 
 from cli.helpers import into_a_closed_pipe, invoke, orthoprox
 from orthoprox import SOLVERS, Iterations, named, solve
-from orthoprox.cli.outcome import plain
-from orthoprox.cli.solve import setting, stopping
-from orthoprox.cli.source import prepared, source_of
+from orthoprox.cli.outcome import to_json
+from orthoprox.cli.solve import parse_setting, stop_rule
+from orthoprox.cli.source import find_source, prepare_matrix
 from orthoprox.datasets import load
 from orthoprox.driver.solve import DEFAULT_SOLVER
 from orthoprox.maps import Centred, LinearMap
@@ -138,7 +138,7 @@ def test_sparse_files_are_never_made_dense(tmp_path, monkeypatch, name):
         monkeypatch.setattr(csr_array, method, refuse)
         monkeypatch.setattr(coo_array, method, refuse)
     for how, B in (("paper", dense / np.linalg.norm(dense, axis=0)), ("centre", dense), ("raw", dense)):
-        D = source_of(str(tmp_path / name), seed=0, folder=None, prepare=how).D
+        D = find_source(str(tmp_path / name), seed=0, folder=None, prepare=how).D
         assert isinstance(D, LinearMap)
         B = B - B.mean(axis=0) if how != "raw" else B
         assert np.allclose(D(np.eye(9)), B, rtol=0, atol=1e-9)
@@ -147,7 +147,7 @@ def test_sparse_files_are_never_made_dense(tmp_path, monkeypatch, name):
 
 
 def test_all_of_a_sparse_dataset_stays_sparse(shared_data):
-    D = source_of("sector-400", seed=0, folder=shared_data, prepare="paper").D
+    D = find_source("sector-400", seed=0, folder=shared_data, prepare="paper").D
     assert isinstance(D, Centred)
     assert np.allclose(D(np.eye(D.columns, 3)), load("sector-400", folder=shared_data).X[:, :3], rtol=0, atol=1e-14)
 
@@ -156,14 +156,14 @@ def test_all_of_a_sparse_dataset_stays_sparse(shared_data):
 def test_dense_data_are_prepared_as_asked(how):
     A = data()
     B = A / np.linalg.norm(A, axis=0) if how == "paper" else A
-    assert np.allclose(prepared(A, how), B if how == "raw" else B - B.mean(axis=0), rtol=0, atol=1e-14)
+    assert np.allclose(prepare_matrix(A, how), B if how == "raw" else B - B.mean(axis=0), rtol=0, atol=1e-14)
 
 
 def test_a_dataset_may_be_prepared_otherwise():
     raw = load("digits-80-12", seed=2, raw=True).X
-    assert np.array_equal(source_of("digits-80-12", seed=2, folder=None, prepare="raw").D, raw)
+    assert np.array_equal(find_source("digits-80-12", seed=2, folder=None, prepare="raw").D, raw)
     assert np.array_equal(
-        source_of("digits-80-12", seed=2, folder=None, prepare=None).D, load("digits-80-12", seed=2).X
+        find_source("digits-80-12", seed=2, folder=None, prepare=None).D, load("digits-80-12", seed=2).X
     )
 
 
@@ -181,17 +181,17 @@ def test_a_dataset_may_be_prepared_otherwise():
     ],
 )
 def test_settings(text, value):
-    found = setting(text)
+    found = parse_setting(text)
     assert found == value and type(found[1]) is type(value[1])
 
 
 def test_what_ends_a_run():
-    assert str(stopping(None, None, 0.0)) == str(Iterations(1000))
-    assert stopping(7, None, 1e-3).limit == 7
-    assert stopping(None, 2.0, 1e-3).limit is None
-    assert stopping(9, 2.0, 0.0).limit == 9
-    assert "Critical(tolerance=0.001" in str(stopping(7, None, 1e-3))
-    assert "Seconds(most=2.0)" in str(stopping(None, 2.0, 1e-3))
+    assert str(stop_rule(None, None, 0.0)) == str(Iterations(1000))
+    assert stop_rule(7, None, 1e-3).limit == 7
+    assert stop_rule(None, 2.0, 1e-3).limit is None
+    assert stop_rule(9, 2.0, 0.0).limit == 9
+    assert "Critical(tolerance=0.001" in str(stop_rule(7, None, 1e-3))
+    assert "Seconds(most=2.0)" in str(stop_rule(None, 2.0, 1e-3))
 
 
 def test_time_is_a_limit_and_convergence_an_end(tmp_path):
@@ -219,17 +219,17 @@ MISTAKES = [
     (("randn",), 2, "as in randn-1500-500"),
     (("digits-8000-12",), 2, "digits has 1797 samples"),
     (("mnist-10-10", "--data-dir", "{folder}"), 3, "has neither mnist_train_60k.npz nor train-images"),
-    (("mnist-10-10", "--data-dir", "{folder}/none"), 3, "is no folder"),
+    (("mnist-10-10", "--data-dir", "{folder}/none"), 3, "is not a folder"),
     (("{folder}/none.csv",), 3, "No such file"),
     (("{folder}/text.csv",), 3, "cannot be read as .csv"),
     (("{folder}/text.npy",), 3, "cannot be read as .npy"),
     (("{folder}/nan.npy",), 2, "2 entries that are NaN or infinite out of 240. Fill or drop them first."),
     (("{folder}/nan.mtx",), 2, "NaN or infinite"),
     (("{folder}/vector.npy",), 3, "must hold a matrix"),
-    (("{folder}/a.xlsx",), 2, "must be a file that ends in"),
-    (("{folder}",), 2, "must be a file that ends in"),
+    (("{folder}/a.xlsx",), 2, "its name must end in"),
+    (("{folder}",), 2, "its name must end in"),
     (("digits-80-12", "--out", "{folder}/text.csv"), 2, "is a file"),
-    (("digits-80-12", "--out", "{folder}/text.csv/deeper"), 2, "Nothing can be written to"),
+    (("digits-80-12", "--out", "{folder}/text.csv/deeper"), 2, "cannot be written to"),
 ]
 
 
@@ -320,7 +320,7 @@ def test_without_matplotlib_the_numbers_are_written(tmp_path, monkeypatch):
 def test_a_folder_without_permission(tmp_path):
     (tmp_path / "locked").mkdir(mode=0o555)
     done = invoke("solve", "sparse-pca", "digits-80-12", "--out", tmp_path / "locked")
-    assert done.exit_code == 2 and "Nothing can be written to" in done.stderr
+    assert done.exit_code == 2 and "cannot be written to" in done.stderr
 
 
 def test_an_unwritable_folder_is_noticed_before_the_run(tmp_path):
@@ -338,7 +338,7 @@ def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):
 
 def test_json_has_no_word_for_what_is_not_finite():
     given = {"a": [math.nan, math.inf, 1.5], "b": (np.float64(2.5), np.float64(-math.inf)), "c": True, "d": Path("x")}
-    assert json.loads(json.dumps(plain(given), allow_nan=False)) == {
+    assert json.loads(json.dumps(to_json(given), allow_nan=False)) == {
         "a": [None, None, 1.5],
         "b": [2.5, None],
         "c": True,

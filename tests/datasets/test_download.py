@@ -44,10 +44,10 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(monkeypatch, cache_of_t
             ORIGINAL[:-1] + bytes([ORIGINAL[-1] ^ 1]),
             {},
             DataDamaged,
-            "sent is damaged or another file .*nothing was kept",
+            "is damaged or a different file",
         ),
-        (b"<html>Please log in</html>", {}, DataDamaged, "sent is damaged or another file"),
-        (ORIGINAL[:500], {}, DataDamaged, "sent is damaged or another file"),
+        (b"<html>Please log in</html>", {}, DataDamaged, "is damaged or a different file"),
+        (ORIGINAL[:500], {}, DataDamaged, "is damaged or a different file"),
         (ORIGINAL[:500], {"missing_bytes": len(ORIGINAL) - 500}, DataUnavailable, "could not be downloaded"),
         (b"", {"status": 404}, DataUnavailable, "could not be downloaded .*404"),
     ],
@@ -59,7 +59,7 @@ def test_nothing_half_written_stays_behind(monkeypatch, cache_of_the_test, conte
         with pytest.raises(DataUnavailable, match=sentence) as caught:
             load("tiny")
     assert caught.type is kind
-    assert "put tiny.mat into a folder by hand and name that (folder=, --data-dir or ORTHOPROX_DATA)" in str(
+    assert "put tiny.mat into a folder and name that folder (folder=, --data-dir or ORTHOPROX_DATA)" in str(
         caught.value
     )
     assert list(cache_of_the_test.iterdir()) == []
@@ -87,14 +87,14 @@ def test_a_good_file_is_not_lost_to_a_bad_download(cache_of_the_test):
 def test_half_of_the_files_is_not_the_data(tmp_path):
     both = of_two_files(closed_port(), closed_port())
     (tmp_path / "tiny.mat").write_bytes(ORIGINAL)
-    assert both.found(tmp_path) == []
+    assert both.find(tmp_path) == []
     (tmp_path / "second.mat").write_bytes(ORIGINAL)
-    assert both.found(tmp_path) == [tmp_path / "tiny.mat", tmp_path / "second.mat"]
+    assert both.find(tmp_path) == [tmp_path / "tiny.mat", tmp_path / "second.mat"]
 
 
 def test_no_network(monkeypatch):
     known(monkeypatch, closed_port())
-    with pytest.raises(DataUnavailable, match="could not be downloaded .*Try again with a network") as caught:
+    with pytest.raises(DataUnavailable, match="could not be downloaded .*Check the network") as caught:
         load("tiny")
     assert caught.type is DataUnavailable and len(str(caught.value)) < 700
 

@@ -125,7 +125,7 @@ def test_objects_are_not_unpickled(tmp_path):
 
 def test_an_archive_with_several_arrays_needs_one_called_X(tmp_path):
     np.savez(tmp_path / "a.npz", a=A, b=A)
-    with pytest.raises(DataDamaged, match="it has a, b; wanted one array, or one that is called X"):
+    with pytest.raises(DataDamaged, match="it has a, b; expected a single array, or one named X"):
         read_matrix(tmp_path / "a.npz")
 
 
@@ -136,5 +136,5 @@ def test_no_file_and_no_known_ending(tmp_path):
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(DataUnavailable, match="cannot be read"):
         read_matrix(tmp_path / "a.csv")
-    with pytest.raises(ValueError, match=r"must be a file that ends in .npy, .npz"):
+    with pytest.raises(ValueError, match=r"its name must end in .npy, .npz"):
         read_matrix(tmp_path / "a.xlsx")

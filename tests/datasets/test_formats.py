@@ -66,7 +66,7 @@ def test_sector_reads_both_of_its_files_alike(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (idx()[:10], "ends before"),
+        (idx()[:10], "within its header"),
         (idx(magic=2049), "begins with 2051, not with 2049"),
         (idx()[:-1], "3 images of 2 by 5 are not 29 bytes"),
         (idx() + b"x", "are not 31 bytes"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orthoprox.datasets import DATASETS, DataDamaged, load
-from orthoprox.datasets._base import Bundled, digest_of
+from orthoprox.datasets._base import LibraryOrigin, digest_of
 
 
 def test_random_data_are_the_generators_numbers_prepared():
@@ -85,10 +85,10 @@ def test_a_mistake_gets_a_sentence(name, sizes, error, sentence):
 
 
 def test_bundled_data_are_checked(monkeypatch):
-    other = Bundled(lambda: np.ones((3, 3)), DATASETS["digits"].origin.sha256)
+    other = LibraryOrigin(lambda: np.ones((3, 3)), DATASETS["digits"].origin.sha256)
     changed = {**vars(DATASETS["digits"]), "origin": other}
     monkeypatch.setitem(DATASETS, "digits", type(DATASETS["digits"])(**changed))
-    with pytest.raises(DataDamaged, match="not those expected: wanted sha256 8f26"):
+    with pytest.raises(DataDamaged, match="not the expected ones: expected sha256 8f26"):
         load("digits")
     assert load("digits", check=False).X.shape == (3, 3)
 

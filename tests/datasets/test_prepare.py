@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from datasets.helpers import tiny
 from orthoprox.datasets import DataDamaged, DataUnavailable, _prepare
-from orthoprox.datasets._prepare import centred_then_unit, chosen, unit_columns, unit_then_centred
+from orthoprox.datasets._prepare import centre_then_scale, choose, normalise_columns, scale_then_centre
 
 
 def matrix(m=40, n=30, density=0.1, seed=0):
@@ -17,7 +17,7 @@ def matrix(m=40, n=30, density=0.1, seed=0):
 
 
 def pick(A, m, n, seed=0, **changes):
-    return chosen(A, tiny(**changes), m, n, np.random.default_rng(seed))
+    return choose(A, tiny(**changes), m, n, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
@@ -98,7 +98,7 @@ def test_numbers_that_are_not_finite_are_refused(kind):
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_the_papers_recipe_divides_by_lengths_of_the_columns_as_they_are(kind):
     A = 1.0 + matrix(density=1.0)  # far from centred, so that the order of the two operations matters
-    X = unit_then_centred(kind(A))
+    X = scale_then_centre(kind(A))
     assert np.allclose(X.mean(axis=0), 0, atol=1e-15)
     lengths = np.sqrt((A**2).sum(axis=0))
     assert np.allclose(X * lengths, A - A.mean(axis=0), atol=1e-12)
@@ -108,7 +108,7 @@ def test_the_papers_recipe_divides_by_lengths_of_the_columns_as_they_are(kind):
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_the_recipe_of_gene_expressions_ends_with_unit_columns(kind):
     A = 1.0 + matrix(density=1.0)
-    X = centred_then_unit(kind(A))
+    X = centre_then_scale(kind(A))
     assert np.allclose(X.mean(axis=0), 0, atol=1e-15)
     assert np.allclose(np.linalg.norm(X, axis=0), 1, rtol=1e-14)
     assert np.allclose(np.sum(X * (A - A.mean(axis=0)), axis=0), np.linalg.norm(A - A.mean(axis=0), axis=0))
@@ -117,7 +117,7 @@ def test_the_recipe_of_gene_expressions_ends_with_unit_columns(kind):
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_a_zero_column_stays_zero(kind):
     A = np.array([[3.0, 0.0], [4.0, 0.0]])
-    B = unit_columns(kind(A))
+    B = normalise_columns(kind(A))
     assert np.allclose(B.toarray() if kind is csr_array else B, [[0.6, 0.0], [0.8, 0.0]], rtol=1e-15, atol=0)
     assert type(B) is type(kind(A))
 
@@ -125,7 +125,7 @@ def test_a_zero_column_stays_zero(kind):
 def test_large_sparse_data_are_not_made_dense(monkeypatch):
     A = csr_array(matrix().astype(float))
     monkeypatch.setattr(_prepare, "MOST_BYTES", 8 * 40 * 30)
-    assert unit_then_centred(A).shape == (40, 30)
+    assert scale_then_centre(A).shape == (40, 30)
     monkeypatch.setattr(_prepare, "MOST_BYTES", 8 * 40 * 30 - 1)
     with pytest.raises(ValueError, match="40 by 30 .* raw=True and orthoprox.maps.Centred"):
-        unit_then_centred(A)
+        scale_then_centre(A)

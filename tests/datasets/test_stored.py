@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from datasets.helpers import ORIGINAL, PACKED, counts, sha256, tiny
-from orthoprox.datasets import DATASETS, DataDamaged, DataUnavailable, load
+from orthoprox.datasets import DATASETS, DataDamaged, DataUnavailable, load, why_unavailable
+from orthoprox.datasets._stored import FileOrigin
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def test_the_environment_names_a_folder_and_the_argument_goes_first(tmp_path, mo
     (tmp_path / "tiny.npz").write_bytes(PACKED)
     monkeypatch.setenv("ORTHOPROX_DATA", str(tmp_path))
     assert load("tiny").X.shape == (12, 8)
-    with pytest.raises(DataUnavailable, match="is no folder"):
+    with pytest.raises(DataUnavailable, match="is not a folder"):
         load("tiny", folder=tmp_path / "other")
 
 
@@ -57,7 +58,7 @@ def test_a_folder_that_is_named_is_the_only_place(tmp_path, cache_of_the_test):
 def test_a_damaged_file_is_refused_and_stays_as_it_is(tmp_path, name, change):
     content = change(PACKED if name == "tiny.npz" else ORIGINAL)
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataDamaged, match=f"damaged or another file: wanted sha256 .*found {sha256(content)}"):
+    with pytest.raises(DataDamaged, match=f"damaged or a different file: expected sha256 .*found {sha256(content)}"):
         load("tiny", folder=tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_bytes() == content
@@ -74,7 +75,7 @@ def test_an_unchecked_file_is_read_as_it_is_or_told_broken(tmp_path):
     assert load("tiny", folder=tmp_path, check=False, raw=True).X.shape == (4, 4)
     for content in (b"", b"no archive", PACKED[: len(PACKED) // 2]):
         (tmp_path / "tiny.npz").write_bytes(content)
-        with pytest.raises(DataDamaged, match="tiny.npz cannot be read .*Get the file anew"):
+        with pytest.raises(DataDamaged, match="tiny.npz cannot be read .*Download the file again"):
             load("tiny", folder=tmp_path, check=False)
 
 
@@ -96,6 +97,24 @@ def test_a_file_that_may_not_be_read(tmp_path):
     (tmp_path / "tiny.npz").chmod(0)
     with pytest.raises(DataUnavailable, match="cannot be read"):
         load("tiny", folder=tmp_path)
+
+
+def test_why_unavailable_looks_and_does_not_read(tmp_path, monkeypatch, cache_of_the_test):
+    monkeypatch.setattr(FileOrigin, "matrix", lambda *_: pytest.fail("data were read"))
+    assert "neither tiny.npz nor tiny.mat" in why_unavailable("tiny-5-3", folder=tmp_path)
+    assert "could not be downloaded" in why_unavailable("tiny")
+    for folder in (tmp_path, cache_of_the_test):
+        (folder / "tiny.mat").write_bytes(b"not looked into")
+    assert why_unavailable("tiny-5-3", folder=tmp_path) is None is why_unavailable("tiny")
+    assert why_unavailable("digits-50-20") is None is why_unavailable("randn-50-20")
+    monkeypatch.setitem(DATASETS, "tiny", tiny(complete=50))
+    assert "The original has 50" in why_unavailable("tiny-13-3", folder=tmp_path)
+    for name, sentence in {
+        **{"tiny-51": "at most 12", "tiny-5-10": "at most 9", "tiny-0": "at least 1"},
+        **{"randn": "give samples", "tinny": "Did you mean 'tiny'"},
+    }.items():
+        with pytest.raises(ValueError, match=sentence):
+            why_unavailable(name, folder=tmp_path)
 
 
 def test_states_without_a_network(tmp_path, cache_of_the_test):

@@ -7,9 +7,9 @@ import pytest
 
 from experiments.tiny import made_up, tiny
 from orthoprox.experiments.claims import CLAIMS, Verdict, by_budget, panels, verdict, verdicts
-from orthoprox.experiments.gather import Gathered
+from orthoprox.experiments.gather import Results
 from orthoprox.experiments.ledger import ledger
-from orthoprox.experiments.theory_claims import measured, statements
+from orthoprox.experiments.theory_claims import measure, statements
 
 BASE = {
     "OADMM-EP": 1.0, "OADMM-RR": 1.02, "RADMM-I": 9.0, "RADMM-II": 1.5,
@@ -18,7 +18,7 @@ BASE = {
 FAILS, SPGM_EP, SPGM_RR, SIMILAR, LOWEST, SURPASSES, OURS = CLAIMS
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.said[:30])
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.statement[:30])
 def test_every_claim_holds_where_the_paper_is_right(claim):
     assert claim.holds(BASE)
 
@@ -71,7 +71,7 @@ def test_verdicts_count_panels_and_take_medians_over_seeds():
         *runs({"Sub-Grad": 1.0}, kept=0.2),
     ]
     assert panels(several)["figure1", "randn-40-12", 5.0, 0.1]["Sub-Grad"] == 2.0
-    found = verdicts(several)[FAILS.said]
+    found = verdicts(several)[FAILS.statement]
     assert found == {("figure1", 5.0, 0.1): Verdict(1, 2), ("figure1", 5.0, 0.2): Verdict(0, 1)}
 
 
@@ -98,7 +98,7 @@ def test_verdicts_at_fractions_of_the_budget_look_at_the_curves():
     curve = np.array([5.0, 5.0, 5.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])  # at 0, 1, ..., 10 of 10 seconds
     several = [*runs({"Sub-Grad": 0.5})]
     several = [run if run.label != "Sub-Grad" else made_up("Sub-Grad", 0.5, curve=curve) for run in several]
-    found = by_budget(several)[FAILS.said]
+    found = by_budget(several)[FAILS.statement]
     assert {fraction: v.holds for fraction, v in found.items()} == {0.1: 1, 0.3: 0, 1.0: 0}
 
 
@@ -121,7 +121,7 @@ def watched(**changes):
 
 
 def test_a_run_as_the_theory_has_it():
-    (one,) = measured([watched()])
+    (one,) = measure([watched()])
     assert (one.increases, one.bare, one.short, one.steps, one.trials) == (0, 0, 0, 99, 3)
     assert one.slope == pytest.approx(-0.5)
     assert [word for _, word, _ in statements([watched()])] == ["holds"] * 5
@@ -148,25 +148,25 @@ def test_one_run_of_two_is_not_enough():
 
 
 def test_theta_may_move_by_rounding():
-    (one,) = measured([watched(decrease=np.r_[np.nan, np.ones(98), -1e-14], required=np.zeros(100))])
+    (one,) = measure([watched(decrease=np.r_[np.nan, np.ones(98), -1e-14], required=np.zeros(100))])
     assert (one.increases, one.short) == (0, 0)
 
 
 def test_the_slope_is_that_of_the_last_decade():
     T = np.arange(1, 101)
     bent = np.where(T < 10, T**-2.0, 10**-1.8 * T**-0.2)
-    (one,) = measured([watched(crit=bent)])
+    (one,) = measure([watched(crit=bent)])
     assert one.slope == pytest.approx(-0.2)
 
 
 def test_theta_without_its_dominant_part_is_told():
-    (one,) = measured([watched(c_over_beta=400.0 - 2.0 * np.arange(1, 101))])
+    (one,) = measure([watched(c_over_beta=400.0 - 2.0 * np.arange(1, 101))])
     assert (one.increases, one.bare) == (0, 99)
 
 
 def test_one_infeasible_record_is_enough():
     run = made_up("OADMM-EP", 1.0, curve=[3.0, 2.0, 1.0])
-    run.stored.history["infeasibility"][1] = 1e-6
+    run.archive.history["infeasibility"][1] = 1e-6
     assert {said: word for said, word, _ in statements([run])}["every iterate is feasible, all methods"] == "fails"
 
 
@@ -180,9 +180,9 @@ def test_the_page_has_every_part():
     ]
     for run in other:
         object.__setattr__(run, "experiment", "settings")
-    text = ledger(Gathered((experiment,), (*runs(), *other, watched()), (("figure1", "x", runs()[0].job),)))
+    text = ledger(Results((experiment,), (*runs(), *other, watched()), (("figure1", "x", runs()[0].job),)))
     assert "1 runs have no result" in text
-    for said in (*[claim.said for claim in CLAIMS], "How the paper was read", "## The analysis", "k-sparse"):
+    for said in (*[claim.statement for claim in CLAIMS], "How the paper was read", "## The analysis", "k-sparse"):
         assert said in text
     assert "| EP beta0=10w | 0 of 1 |" in text and "| EP beta0=1000w | 1 of 1 |" in text
     assert "| Sub-Grad | 2 |" in text  # as high as twice the lowest
@@ -191,7 +191,7 @@ def test_the_page_has_every_part():
 
 def test_tables_have_the_same_number_of_cells_in_every_line():
     experiment = tiny(name="figure1", datasets=("randn-40-12",), weights=(5.0,), kept=(0.1,))
-    text = ledger(Gathered((experiment,), (*runs(), watched()), ()))
+    text = ledger(Results((experiment,), (*runs(), watched()), ()))
     for block in text.split("\n\n"):
         counts = {line.count("|") for line in block.splitlines() if line.startswith("|")}
         assert len(counts) <= 1, block

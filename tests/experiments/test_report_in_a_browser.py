@@ -7,7 +7,7 @@ import pytest
 
 from experiments.browser import Page, chromium
 from experiments.tiny import made_up, tiny
-from orthoprox.experiments.gather import Gathered
+from orthoprox.experiments.gather import Results
 from orthoprox.experiments.report import report
 from orthoprox.experiments.spec import Method
 
@@ -44,7 +44,7 @@ def results():
         for kept in (0.1, 0.2)
         for seed in (0, 1)
     ]
-    return Gathered((experiment, second), tuple(runs), ())
+    return Results((experiment, second), tuple(runs), ())
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_scales_axes_and_quantities_can_be_chosen(page):
     assert ticks(page, "x") == ["1", "10"]
     page.click("#logx")
     assert curves(page) == before
-    page.choose("#axis", "steps")
+    page.choose("#axis", "work")
     assert max(float(text) for text in ticks(page, "x")) > 100
     page.choose("#axis", "seconds")
     page.choose("#quantity", "criticality")

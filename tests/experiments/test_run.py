@@ -14,7 +14,7 @@ import pytest
 from experiments.tiny import mischief, tiny
 from orthoprox._fields import replace
 from orthoprox.experiments import gather, run
-from orthoprox.experiments.gather import enlist, listed
+from orthoprox.experiments.gather import add_to_manifest, read_manifest
 from orthoprox.experiments.store import load
 from orthoprox.experiments.table import as_csv
 from orthoprox.experiments.worker import answer
@@ -28,10 +28,10 @@ def jobs_of(experiment):
 
 def table(folder, experiment):
     """The table without its times."""
-    gathered = gather(folder, [experiment])
-    assert not gathered.missing
+    results = gather(folder, [experiment])
+    assert not results.missing
     return [
-        {k: v for k, v in row.items() if k not in TIMES} for row in csv.DictReader(as_csv(gathered.runs).splitlines())
+        {k: v for k, v in row.items() if k not in TIMES} for row in csv.DictReader(as_csv(results.runs).splitlines())
     ]
 
 
@@ -39,7 +39,9 @@ def table(folder, experiment):
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ünbroken results")
     told = []
-    outcome = run(jobs_of(tiny()), folder, processes=2, told=lambda outcome, job: told.append((outcome.done, job)))
+    outcome = run(
+        jobs_of(tiny()), folder, processes=2, on_progress=lambda outcome, job: told.append((outcome.done, job))
+    )
     return folder, outcome, told
 
 
@@ -59,7 +61,7 @@ def test_every_process_has_one_thread(unbroken):
 def test_what_exists_is_skipped(unbroken):
     folder, *_ = unbroken
     times = {path: path.stat().st_mtime_ns for path in folder.rglob("*.npz")}
-    outcome = run(jobs_of(tiny()), folder, told=lambda *_: pytest.fail("something was run"))
+    outcome = run(jobs_of(tiny()), folder, on_progress=lambda *_: pytest.fail("something was run"))
     assert (outcome.present, outcome.done) == (12, 0)
     assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*.npz")}
 
@@ -95,17 +97,18 @@ def test_a_run_that_fails_does_not_keep_the_others(tmp_path):
     assert "no step today" in why["Raises"] and "code 7" in why["Dies"]
     assert not any(failure.data for failure in outcome.failures)
     assert "words on standard output" in (tmp_path / "out/runs/log.txt").read_text()
-    gathered = gather(tmp_path / "out", [experiment])
-    assert [one.label for one in gathered.runs] == ["Talks", "Sub-Grad"]
-    assert gathered.runs[0].objective == gathered.runs[1].objective
+    results = gather(tmp_path / "out", [experiment])
+    assert [one.label for one in results.runs] == ["Talks", "Sub-Grad"]
+    assert results.runs[0].objective == results.runs[1].objective
 
 
 def test_data_that_cannot_be_had_are_told_apart(tmp_path, monkeypatch):
     job = replace(jobs_of(tiny())[0], dataset="mnist-20-10")
-    order = {"job": vars(job), "folder": str(tmp_path), "data_folder": str(tmp_path)}
-    said = answer(order)
-    assert said["data"] and "mnist" in said["error"]
+    order = {"job": vars(job), "file": str(tmp_path / "a.npz"), "data_folder": str(tmp_path)}
+    reply = answer(order)
+    assert reply["data"] and "mnist" in reply["error"]
     assert answer({**order, "job": vars(jobs_of(tiny())[0])}) == {"error": None, "data": False}
+    assert load(tmp_path / "a.npz").facts["dataset"] == "randn-40-12"
 
 
 def test_processes_must_be_at_least_one(tmp_path):
@@ -184,16 +187,16 @@ def test_ctrl_c_does_not_wait_for_the_runs_at_hand(tmp_path):
         raise KeyboardInterrupt
 
     began = time.monotonic()
-    outcome = run(jobs_of(experiment), tmp_path / "out", told=stop)
+    outcome = run(jobs_of(experiment), tmp_path / "out", on_progress=stop)
     assert outcome.interrupted and outcome.done == 1
     assert time.monotonic() - began < 30
 
 
 def test_a_folder_knows_its_experiments(tmp_path):
-    enlist(tmp_path, [tiny(), tiny(name="other")])
-    enlist(tmp_path, [tiny(iterations=5)])
-    assert {e.name: e.iterations for e in listed(tmp_path)} == {"tiny": 5, "other": 30}
+    add_to_manifest(tmp_path, [tiny(), tiny(name="other")])
+    add_to_manifest(tmp_path, [tiny(iterations=5)])
+    assert {e.name: e.iterations for e in read_manifest(tmp_path)} == {"tiny": 5, "other": 30}
     assert len(gather(tmp_path).missing) == 24
     (tmp_path / "experiments.json").write_text("[")
     with pytest.raises(ValueError, match="not a list of experiments"):
-        listed(tmp_path)
+        read_manifest(tmp_path)

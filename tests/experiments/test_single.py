@@ -10,8 +10,8 @@ import pytest
 from experiments.tiny import mischief, tiny
 from orthoprox import Iterations, Stiefel, named, solve
 from orthoprox._fields import replace
-from orthoprox.datasets import load
-from orthoprox.experiments.data import available, is_file, prepared
+from orthoprox.datasets import DataUnavailable, load
+from orthoprox.experiments.data import is_file, load_data, substitute_missing
 from orthoprox.experiments.single import START, Thinning, execute
 from orthoprox.models import sparse_pca
 from orthoprox.problem import nonzeros
@@ -24,21 +24,21 @@ def jobs():
 
 def test_a_run_is_what_the_library_computes(jobs):
     job = jobs["OADMM-EP"]
-    stored = execute(job)
+    archive = execute(job)
     D = load("randn-40-12", seed=3).X
     problem = sparse_pca(D, n_components=2, weight=2.0, k=6)
     solver = named("oadmm-ep", beta0=20.0, xi=0.5)
     result = solve(problem, solver, problem.M.random(START + 3), stop=Iterations(30))
-    facts = stored.facts
+    facts = archive.facts
     assert facts["objective"] == pytest.approx(result.objective, rel=1e-12)
     assert facts["criticality"] == pytest.approx(result.criticality, rel=1e-9)
     assert (facts["k"], facts["n"], facts["r"], facts["m"]) == (6, 12, 2, 40)
     assert (facts["nonzeros"], facts["nonzeros_y"]) == (nonzeros(result.X), nonzeros(result.y))
     best = np.sum(np.linalg.svd(D, compute_uv=False)[:2] ** 2)
     assert facts["variance_kept"] == pytest.approx(np.sum((D @ result.X) ** 2) / best, rel=1e-10)
-    assert facts["iterations"] == facts["steps"] == 30
-    assert np.array_equal(stored.history["iteration"], np.arange(31))
-    assert facts["objective"] == stored.history["objective"][-1]
+    assert facts["iterations"] == facts["work"] == 30
+    assert np.array_equal(archive.history["iteration"], np.arange(31))
+    assert facts["objective"] == archive.history["objective"][-1]
     assert facts["status"] == "iterations"
 
 
@@ -66,10 +66,11 @@ def test_the_start_is_not_made_of_the_data(jobs):
     assert abs(np.trace(start.T @ drawn)) < 0.5 * np.linalg.svd(drawn, compute_uv=False).sum()
 
 
-def test_a_step_that_is_a_block_counts_its_iterations(jobs):
-    stored = execute(replace(jobs["OADMM-EP"], solver="oadmm", settings={}, iterations=4))
-    assert stored.facts["iterations"] <= 4 < stored.facts["steps"]
-    assert stored.history["steps"][-1] == stored.facts["steps"]
+def test_work_is_what_the_solver_says(jobs, tmp_path):
+    (blocks,) = mischief(tmp_path, "Blocks")
+    archive = execute(replace(jobs["Sub-Grad"], solver=blocks.solver, iterations=4))
+    assert (archive.facts["iterations"], archive.facts["work"]) == (4, 40)
+    assert list(archive.history["work"]) == [0, 10, 20, 30, 40]
 
 
 def test_a_run_ends_when_it_has_converged_or_its_time_is_over(jobs, tmp_path):
@@ -90,15 +91,15 @@ def test_a_part_of_a_run_is_no_result(jobs, tmp_path):
 def test_without_k_every_entry_is_penalised(jobs):
     job = replace(jobs["OADMM-EP"], kept=None, iterations=2)
     problem = sparse_pca(load("randn-40-12", seed=3).X, n_components=2, weight=2.0)
-    stored = execute(job)
-    assert stored.history["objective"][0] == pytest.approx(float(problem.objective(problem.M.random(START + 3))))
-    assert stored.facts["k"] == 24
+    archive = execute(job)
+    assert archive.history["objective"][0] == pytest.approx(float(problem.objective(problem.M.random(START + 3))))
+    assert archive.facts["k"] == 24
 
 
 def test_a_watched_run_keeps_the_quantities_of_the_analysis(jobs):
-    stored = execute(replace(jobs["OADMM-EP"], watch="lyapunov"))
-    assert len(stored.theory["theta"]) == 30
-    assert np.all(stored.theory["decrease"][1:] > 0)
+    archive = execute(replace(jobs["OADMM-EP"], watch="lyapunov"))
+    assert len(archive.theory["theta"]) == 30
+    assert np.all(archive.theory["decrease"][1:] > 0)
 
 
 def test_records_thin_out_and_never_stop():
@@ -114,7 +115,7 @@ def test_a_users_file_is_centred(tmp_path):
     A = np.random.default_rng(5).standard_normal((30, 6)) + 3
     path = tmp_path / "dätä.csv"
     np.savetxt(path, A, delimiter=",")
-    data = prepared(str(path), 0, None)
+    data = load_data(str(path), 0, None)
     C = A - A.mean(axis=0)
     X = np.random.default_rng(6).standard_normal((6, 2))
     assert np.allclose(data.D(X), C @ X)
@@ -130,7 +131,7 @@ def test_sparse_files_give_the_same_as_dense_ones(tmp_path):
     A = np.where(rng.random((40, 300)) < 0.1, rng.standard_normal((40, 300)), 0.0)
     save_npz(tmp_path / "sparse.npz", csr_array(A))
     np.save(tmp_path / "dense.npy", A)
-    sparse, dense = (prepared(str(tmp_path / name), 0, None) for name in ("sparse.npz", "dense.npy"))
+    sparse, dense = (load_data(str(tmp_path / name), 0, None) for name in ("sparse.npz", "dense.npy"))
     X = rng.standard_normal((300, 3))
     assert np.allclose(sparse.D(X), dense.D(X))
     assert np.allclose(sparse.eigenvalues, dense.eigenvalues)
@@ -140,20 +141,28 @@ def test_sparse_files_give_the_same_as_dense_ones(tmp_path):
 def test_what_is_too_large_has_no_principal_variance(tmp_path, monkeypatch):
     monkeypatch.setattr("orthoprox.experiments.data.LARGEST", 5)
     np.save(tmp_path / "wide.npy", np.random.default_rng(8).standard_normal((9, 6)))
-    assert math.isnan(prepared(str(tmp_path / "wide.npy"), 0, None).principal_variance(2))
+    assert math.isnan(load_data(str(tmp_path / "wide.npy"), 0, None).principal_variance(2))
 
 
 def test_a_substitute_stands_in_only_where_data_cannot_be_had(tmp_path):
-    from orthoprox.datasets import DataUnavailable
-
     missing = tiny(datasets=("mnist-20-10", "randn-40-12"), substitutes={"mnist-20-10": "randn-20-10"})
-    assert available(missing, str(tmp_path), tmp_path).datasets == ("randn-20-10", "randn-40-12")
+    assert substitute_missing(missing, str(tmp_path), tmp_path).datasets == ("randn-20-10", "randn-40-12")
     with pytest.raises(DataUnavailable, match="mnist"):
-        available(replace(missing, substitutes={}), str(tmp_path), tmp_path)
+        substitute_missing(replace(missing, substitutes={}), str(tmp_path), tmp_path)
     with pytest.raises(DataUnavailable, match="mnist"):
-        available(replace(missing, substitutes={"mnist-20-10": "tdt2-20-10"}), str(tmp_path), tmp_path)
+        substitute_missing(replace(missing, substitutes={"mnist-20-10": "tdt2-20-10"}), str(tmp_path), tmp_path)
     there = tiny(substitutes={"randn-40-12": "randn-9-3"})
-    assert available(there, str(tmp_path), tmp_path).datasets == there.datasets
+    assert substitute_missing(there, str(tmp_path), tmp_path).datasets == there.datasets
+
+
+def test_availability_reads_no_data(tmp_path, monkeypatch):
+    for reader in ("load", "read_matrix"):
+        monkeypatch.setattr(f"orthoprox.experiments.data.{reader}", lambda *_, **__: pytest.fail("data were read"))
+    (tmp_path / "mnist_train_60k.npz").touch()
+    there = tiny(datasets=("mnist-20-10", "randn-40-12", str(tmp_path / "mnist_train_60k.npz")))
+    assert substitute_missing(there, str(tmp_path), tmp_path) == there
+    with pytest.raises(DataUnavailable, match="no file .*none.csv"):
+        substitute_missing(tiny(datasets=(str(tmp_path / "none.csv"),)), None, tmp_path)
 
 
 def test_data_whose_results_are_there_are_not_looked_for(tmp_path):
@@ -161,4 +170,4 @@ def test_data_whose_results_are_there_are_not_looked_for(tmp_path):
     for _, job in missing.jobs():
         job.file(tmp_path).parent.mkdir(parents=True, exist_ok=True)
         job.file(tmp_path).touch()
-    assert available(missing, str(tmp_path / "none"), tmp_path) == missing
+    assert substitute_missing(missing, str(tmp_path / "none"), tmp_path) == missing

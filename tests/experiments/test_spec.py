@@ -23,7 +23,7 @@ def test_a_figure_has_the_settings_of_the_paper(name):
         f"{data}-{m}-500" for data in ("mnist", "tdt2", "sector", "randn") for m in (1500, 2500)
     )
     assert (figure.components, figure.kept, figure.seeds) == (20, (0.1, 0.2), (0, 1, 2))
-    settings = {method.label: (method.solver, method.settled(weight)) for method in figure.methods}
+    settings = {method.label: (method.solver, method.settings_for(weight)) for method in figure.methods}
     assert list(settings) == [
         "OADMM-EP", "OADMM-RR", "RADMM-I", "RADMM-II", "SPGM-EP", "SPGM-RR", "Sub-Grad", "oadmm",
     ]  # fmt: skip
@@ -44,7 +44,7 @@ def test_every_builtin_method_can_be_made(name, quick):
     experiment = builtin(name, quick=quick)
     for method in experiment.methods:
         for weight in experiment.weights:
-            SOLVERS[method.solver](**method.settled(weight))
+            SOLVERS[method.solver](**method.settings_for(weight))
     assert all(dataset.startswith("digits-") for dataset in experiment.datasets) == quick
 
 
@@ -59,7 +59,7 @@ def test_a_whole_reproduction_fits_its_time():
 
 def test_what_is_described_can_be_read_again(tmp_path):
     for experiment in (builtin("figure3"), tiny(kept=(None, 0.5)), builtin("theory", quick=True)):
-        again = from_mapping(json.loads(json.dumps(experiment.described())), "there")
+        again = from_mapping(json.loads(json.dumps(experiment.to_mapping())), "there")
         assert again == experiment
         assert [job.key for _, job in again.jobs()] == [job.key for _, job in experiment.jobs()]
 
@@ -90,11 +90,12 @@ def test_the_key_knows_the_content_of_a_users_files(tmp_path):
     solver.write_text("a = 1")
     data.write_text("1,2\n")
     job = replace(next(tiny().jobs())[1], solver=f"{solver}:Mine", dataset=str(data))
-    first = job.key
+    keys = [job.key]
     solver.write_text("a = 20")
-    second = job.key
+    assert job.key == keys[0]  # a job is what it was when it was first named
+    keys.append(replace(job).key)
     data.write_text("1,20\n")
-    assert len({first, second, job.key}) == 3
+    assert len({*keys, replace(job).key}) == 3
 
 
 def test_names_with_odd_characters_stay_below_the_folder(tmp_path):
@@ -113,8 +114,8 @@ GOOD = {"name": "x", "title": "X", "datasets": ["randn-9-3"], "weights": [1], "m
         ({"colour": 1}, "unknown entries colour"),
         ({"name": None}, "lacks name"),
         ({"datasets": []}, "at least one entry in datasets"),
-        ({"datasets": "randn-9-3"}, "a list was wanted"),
-        ({"weights": ["much"]}, "a number was wanted; given 'much'"),
+        ({"datasets": "randn-9-3"}, "expected a list"),
+        ({"weights": ["much"]}, "expected a number; given 'much'"),
         ({"weights": [-1.0]}, "positive weights"),
         ({"methods": {}}, "at least one entry in methods"),
         ({"methods": ["oadmm"]}, "one line per method"),
@@ -122,15 +123,15 @@ GOOD = {"name": "x", "title": "X", "datasets": ["randn-9-3"], "weights": [1], "m
         ({"kept": [1.5]}, "at most 1"),
         ({"kept": [0.0]}, "above 0"),
         ({"components": 0}, "components >= 1"),
-        ({"components": 2.5}, "a whole number was wanted"),
+        ({"components": 2.5}, "expected a whole number"),
         ({"seeds": [-1]}, "not negative"),
-        ({"seeds": [True]}, "a whole number was wanted"),
+        ({"seeds": [True]}, "expected a whole number"),
         ({"seconds": None}, "needs a budget"),
         ({"seconds": 0.0}, "positive number of seconds"),
         ({"iterations": 0}, "at least one iteration"),
         ({"model": "nmf"}, "sparse-pca; given 'nmf'"),
         ({"watch": "birds"}, "given 'birds'"),
-        ({"title": 3}, "a text was wanted"),
+        ({"title": 3}, "expected a text"),
     ],
 )
 def test_a_mistake_gets_a_sentence_with_the_place(changes, sentence):

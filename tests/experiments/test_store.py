@@ -7,30 +7,30 @@ import os
 import numpy as np
 import pytest
 
-from orthoprox.experiments.store import DamagedFile, Stored, load, write
+from orthoprox.experiments.store import Archive, DamagedFile, load, write
 
-STORED = Stored({"a": 1, "name": "é"}, {"objective": np.linspace(0, 1, 50)}, {"theta": np.arange(5.0)})
+ARCHIVE = Archive({"a": 1, "name": "é"}, {"objective": np.linspace(0, 1, 50)}, {"theta": np.arange(5.0)})
 
 
 def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "deep" / "er" / "run.npz"
-    write(path, STORED)
+    write(path, ARCHIVE)
     again = load(path)
-    assert again.facts == STORED.facts
-    assert np.array_equal(again.history["objective"], STORED.history["objective"])
-    assert np.array_equal(again.theory["theta"], STORED.theory["theta"])
+    assert again.facts == ARCHIVE.facts
+    assert np.array_equal(again.history["objective"], ARCHIVE.history["objective"])
+    assert np.array_equal(again.theory["theta"], ARCHIVE.theory["theta"])
     assert set(again.history) == {"objective"} and set(again.theory) == {"theta"}
 
 
 def test_nothing_in_it_is_pickled(tmp_path):
     with pytest.raises(ValueError, match="pickle"):
-        write(tmp_path / "run.npz", Stored({}, {"objective": np.array([object()])}, {}))
+        write(tmp_path / "run.npz", Archive({}, {"objective": np.array([object()])}, {}))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cut_file_is_noticed_wherever_it_is_cut(tmp_path):
     path = tmp_path / "run.npz"
-    write(path, STORED)
+    write(path, ARCHIVE)
     content = path.read_bytes()
     for length in (*range(0, len(content), 97), len(content) - 1):
         path.write_bytes(content[:length])
@@ -40,7 +40,7 @@ def test_a_cut_file_is_noticed_wherever_it_is_cut(tmp_path):
 
 def test_a_changed_byte_in_the_numbers_is_noticed(tmp_path):
     path = tmp_path / "run.npz"
-    write(path, STORED)
+    write(path, ARCHIVE)
     content = bytearray(path.read_bytes())
     at = content.index(b"history.objective") + 60
     content[at] ^= 0xFF
@@ -51,7 +51,7 @@ def test_a_changed_byte_in_the_numbers_is_noticed(tmp_path):
 
 def test_a_missing_column_and_other_archives_are_noticed(tmp_path):
     path = tmp_path / "run.npz"
-    write(path, STORED)
+    write(path, ARCHIVE)
     with np.load(path) as archive:
         entries = {name: archive[name] for name in archive.files}
     del entries["theory.theta"]
@@ -79,19 +79,19 @@ def test_what_an_earlier_attempt_left_is_removed_and_other_runs_are_not(tmp_path
         (tmp_path / name).write_bytes(b"half")
         os.utime(tmp_path / name, (1e9, 1e9))
     os.utime(tmp_path / names[1])  # this one is being written
-    write(path, STORED)
+    write(path, ARCHIVE)
     assert sorted(p.name for p in tmp_path.iterdir()) == [names[2], "run.npz", names[1]]
 
 
 def test_a_failed_write_leaves_the_old_result(tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
-    write(path, STORED)
+    write(path, ARCHIVE)
 
     def full(_):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space"):
-        write(path, Stored({"a": 2}, {}, {}))
+        write(path, Archive({"a": 2}, {}, {}))
     assert load(path).facts["a"] == 1
     assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox.experiments import Experiment, Job, Method
-from orthoprox.experiments.gather import Run
-from orthoprox.experiments.store import Stored
+from orthoprox.experiments.gather import RunRecord
+from orthoprox.experiments.store import Archive
 
 METHODS = (
     Method("OADMM-EP", "oadmm-ep", {"beta0": "10 * weight", "xi": 0.5}),
@@ -34,6 +34,10 @@ class Stops(Subgradient):
 class Dies(Subgradient):
     def step(self, problem, state):
         os._exit(7)
+
+class Blocks(Subgradient):
+    def work(self, state):
+        return 10 * state.t
 
 class Slow(Subgradient):
     def step(self, problem, state):
@@ -83,7 +87,7 @@ def made_up(label, objective, *, dataset="randn-40-12", kept=0.1, seed=0, curve=
     values = np.asarray([objective] if curve is None else curve, dtype=float)
     history = {
         "seconds": np.linspace(0, 10, len(values)) if len(values) > 1 else np.array([0.0]),
-        "steps": np.arange(len(values), dtype=float),
+        "work": np.arange(len(values), dtype=float),
         "objective": values,
         "criticality": values,
         "infeasibility": np.full(len(values), 1e-15),
@@ -96,11 +100,11 @@ def made_up(label, objective, *, dataset="randn-40-12", kept=0.1, seed=0, curve=
         "k": 4,
         "variance_kept": 0.5,
         "infeasibility": 1e-15,
-        "steps": 7,
+        "work": 7,
         "seconds_used": 1.5,
         "status": "seconds",
         "code": "c",
         "machine": {"processor": "p"},
         "versions": {},
     }
-    return Run("figure1", label, job, Stored({**base, **facts}, history, theory or {}))
+    return RunRecord("figure1", label, job, Archive({**base, **facts}, history, theory or {}))
