@@ -8,13 +8,14 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from experiments.tiny import made_up, tiny
-from orthoprox.experiments.figures import _figure, draw
-from orthoprox.experiments.gather import Results
+from orthoprox._fields import replace
+from orthoprox.experiments import Method, Results
+from orthoprox.experiments.figures import draw
 from orthoprox.experiments.outputs import publish, write_outputs
-from orthoprox.experiments.report import report, thin
-from orthoprox.experiments.spec import Method
+from orthoprox.experiments.report import report
 from orthoprox.experiments.table import COLUMNS, as_csv, as_markdown, as_text, matrix
 
 METHODS = (Method("A", "oadmm"), Method("B </script><b>", "radmm"))
@@ -37,19 +38,9 @@ def results():
 def test_the_csv_has_every_run_with_its_numbers(results):
     lines = list(csv.DictReader(as_csv(results.runs).splitlines()))
     assert len(lines) == 16 and tuple(lines[0]) == COLUMNS
-    first = lines[0]
-    assert (first["method"], first["dataset"], first["seed"], first["k"], first["kept"]) == (
-        "A",
-        "randn-40-12",
-        "0",
-        "4",
-        "0.1",
-    )
-    assert float(first["objective"]) == 0.1 and float(first["variance_kept"]) == 0.5
-    assert (first["nonzeros"], first["nonzeros_y"], first["iterations"], first["seconds"]) == ("5", "4", "7", "1.5")
-
-
-def test_a_csv_keeps_seven_digits():
+    wanted = {"method": "A", "dataset": "randn-40-12", "seed": "0", "k": "4", "kept": "0.1", "objective": "0.1"}
+    wanted |= {"variance_kept": "0.5", "nonzeros": "5", "nonzeros_y": "4", "iterations": "7", "seconds": "1.5"}
+    assert {name: lines[0][name] for name in wanted} == wanted
     (line,) = csv.DictReader(as_csv([made_up("A", 1 / 3)]).splitlines())
     assert line["objective"] == "0.3333333"
 
@@ -73,67 +64,65 @@ def test_the_matrix_has_medians_and_the_lowest_in_bold():
 
 def test_everything_is_written(results, tmp_path):
     folder = tmp_path / "ergebnisse ü"
-    made = write_outputs(results, folder, title="T")
-    names = {path.relative_to(folder).as_posix() for path in made}
-    figures = {
-        f"figures/figure1-k{k}-{axis}.{e}" for k in (0.1, 0.2) for axis in ("seconds", "work") for e in ("png", "pdf")
-    }
+    experiment = replace(results.experiments[0], kept=(0.1,), datasets=("randn-40-12",))
+    small = Results((experiment,), results.runs, ())
+    paths = write_outputs(small, folder, title="T")
+    names = {path.relative_to(folder).as_posix() for path in paths}
+    figures = {f"figures/figure1-k0.1-{axis}.{ending}" for axis in ("seconds", "work") for ending in ("png", "pdf")}
     assert names == {"table.csv", "table.md", "report.html", "ledger.md"} | figures
     assert not list(folder.rglob("*.part"))
-    for path in made:
+    for path in paths:
         if path.suffix in (".png", ".pdf"):
             content = path.read_bytes()
             assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"%PDF") and len(content) > 5000
-
-
-def test_without_claims_there_is_no_ledger_and_a_figure_is_the_same_again(results, tmp_path):
-    experiment = tiny(name="figure1", datasets=("randn-40-12",), weights=(5.0,), kept=(0.1,), methods=METHODS)
-    small = Results((experiment,), results.runs, ())
-    write_outputs(small, tmp_path, title="T", claims=False)
-    assert not (tmp_path / "ledger.md").exists()
-    drawn = tmp_path / "figures/figure1-k0.1-seconds.pdf"
+    watched = Results((replace(experiment, watch="lyapunov"),), results.runs, ())
+    assert {path.name for path in write_outputs(watched, tmp_path, title="T", claims=False)} == {
+        *("table.csv", "table.md", "report.html")
+    }
+    drawn = folder / "figures/figure1-k0.1-seconds.pdf"
     first = drawn.read_bytes()
-    draw(experiment, small.runs, tmp_path / "figures", endings=("pdf",))
+    draw(experiment, small.runs, folder / "figures", endings=("pdf",))
     assert drawn.read_bytes() == first
 
 
-def test_a_figure_has_a_panel_for_each_data_set_and_a_curve_for_each_method(results):
+@pytest.fixture
+def canvases(monkeypatch):
+    """The figures that are drawn, by the name of their file, instead of the files."""
+    drawn = {}
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: drawn.update({path.name: self}))
+    return drawn
+
+
+def test_a_figure_has_a_panel_for_each_data_set_and_a_curve_for_each_method(results, canvases, tmp_path):
     (experiment,) = results.experiments
-    shown = [run for run in results.runs if (run.job.kept, run.job.seed) == (0.1, 0)]
-    canvas = _figure(experiment, shown, "seconds", "title")
-    panels = [panel for panel in canvas.axes if panel.axison]
-    assert [panel.get_title() for panel in panels] == list(experiment.datasets)
-    for panel in panels:
-        assert panel.get_yscale() == "log" and len(panel.lines) == 2
-        assert np.array_equal(panel.lines[0].get_ydata(), CURVE)
-        assert panel.lines[0].get_xdata()[-1] == 10.0
-        looks = {(line.get_linestyle(), line.get_marker()) for line in panel.lines}
-        assert len(looks) == 2  # told apart without colour
-    eight = tiny(datasets=tuple(f"randn-{m}-12" for m in range(40, 48)), methods=METHODS, weights=(5.0,))
-    whole = _figure(eight, [made_up("A", 1.0, dataset=d, curve=CURVE) for d in eight.datasets], "work", "t")
-    shape = whole.axes[0].get_subplotspec().get_gridspec()
+    low = [
+        replace(run, archive=shifted(run.archive)) for run in results.runs if (run.job.seed, run.job.kept) != (0, 0.1)
+    ]
+    first = [run for run in results.runs if (run.job.seed, run.job.kept) == (0, 0.1)]
+    draw(experiment, [*first, *low], tmp_path, endings=("png",))
+    assert list(canvases) == [f"figure1-k{k}-{axis}.png" for k in (0.1, 0.2) for axis in ("seconds", "work")]
+    for axis, last in (("seconds", 10.0), ("work", 399.0)):
+        panels = [panel for panel in canvases[f"figure1-k0.1-{axis}.png"].axes if panel.axison]
+        assert [panel.get_title() for panel in panels] == list(experiment.datasets)
+        for panel in panels:
+            assert panel.get_yscale() == "log" and len(panel.lines) == 2  # those of one seed, weight and k
+            assert all(np.array_equal(line.get_ydata(), CURVE) for line in panel.lines)
+            assert panel.lines[0].get_xdata()[-1] == last
+            assert len({(line.get_linestyle(), line.get_marker()) for line in panel.lines}) == 2
+    other = canvases["figure1-k0.2-work.png"].axes[0]
+    assert other.get_yscale() == "linear" and np.array_equal(other.lines[0].get_ydata(), CURVE - 5)
+
+
+def shifted(archive):
+    """Values of both signs, which no logarithmic axis can show."""
+    return replace(archive, history={**archive.history, "objective": archive.history["objective"] - 5})
+
+
+def test_eight_data_sets_fill_two_rows(canvases, tmp_path):
+    eight = tiny(datasets=tuple(f"randn-{m}-12" for m in range(40, 48)), methods=METHODS, weights=(5.0,), kept=(0.1,))
+    draw(eight, [made_up("A", 1.0, dataset=d, curve=CURVE) for d in eight.datasets], tmp_path)
+    shape = canvases["tiny-k0.1-work.pdf"].axes[0].get_subplotspec().get_gridspec()
     assert (shape.nrows, shape.ncols) == (2, 4)
-
-
-def test_the_curves_are_those_of_one_seed_weight_and_k(results, tmp_path, monkeypatch):
-    shown = []
-
-    def seen(experiment, runs, axis, title):
-        shown.append({(run.job.seed, run.job.kept, axis) for run in runs})
-        return Canvas()
-
-    class Canvas:
-        def savefig(self, *_, **__): ...
-
-    monkeypatch.setattr("orthoprox.experiments.figures._figure", seen)
-    draw(results.experiments[0], results.runs, tmp_path)
-    assert shown == [{(0, kept, axis)} for kept in (0.1, 0.2) for axis in ("seconds", "work")]
-
-
-def test_values_that_are_not_positive_are_drawn_on_a_plain_scale():
-    experiment = tiny(datasets=("randn-40-12",), methods=METHODS, weights=(5.0,))
-    canvas = _figure(experiment, [made_up("A", -1.0, curve=[1.0, 0.0, -1.0])], "work", "t")
-    assert canvas.axes[0].get_yscale() == "linear"
 
 
 # The page.
@@ -152,7 +141,7 @@ def test_the_page_is_one_file_and_asks_for_nothing(results):
     assert "default-src 'none'" in page
 
 
-def test_the_page_holds_thinned_curves_and_every_row(results):
+def test_the_page_holds_thin_curves_and_every_row(results):
     data = data_in(report(results, points=50))
     assert len(data["curves"]) == 8  # the first seed
     assert len(data["rows"]) == 16 and tuple(data["columns"]) == COLUMNS
@@ -170,12 +159,6 @@ def test_what_is_not_finite_is_nothing(results):
     assert data["rows"][0][COLUMNS.index("objective")] is None
 
 
-def test_thinning_keeps_both_ends():
-    for count in (1, 2, 99, 100, 101, 5000):
-        kept = thin(count, 100)
-        assert len(kept) == min(count, 100) and kept[0] == 0 and kept[-1] == count - 1
-
-
 def test_a_full_report_stays_small():
     """As many curves as the whole reproduction has, each as long as a curve may be."""
     rng = np.random.default_rng(0)
@@ -187,9 +170,9 @@ def test_a_full_report_stays_small():
 
 
 def test_the_committed_form(results, tmp_path):
-    made = {path.relative_to(tmp_path).as_posix() for path in publish(results, tmp_path, command="the command")}
-    assert {"reproduction.md", "reproduction/table.csv", "reproduction/report.html"} <= made
-    assert "reproduction/figure1-k0.1-seconds.png" in made and not any(name.endswith(".pdf") for name in made)
+    paths = {path.relative_to(tmp_path).as_posix() for path in publish(results, tmp_path, command="the command")}
+    assert {"reproduction.md", "reproduction/table.csv", "reproduction/report.html"} <= paths
+    assert "reproduction/figure1-k0.1-seconds.png" in paths and not any(name.endswith(".pdf") for name in paths)
     text = (tmp_path / "reproduction.md").read_text()
     assert "![figure1-k0.1-seconds](reproduction/figure1-k0.1-seconds.png)" in text
     assert text.startswith("# The paper's experiments") and "`the command`" in text
