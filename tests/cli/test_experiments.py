@@ -6,7 +6,6 @@ import csv
 import json
 import runpy
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.helpers import CALL, invoke, orthoprox
+from cli.helpers import invoke, orthoprox
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = ("--dataset", "digits-60-12", "--iterations", 20, "--seeds", 1, "--quiet")
+SMALL = ("--dataset", "randn-60-12", "--iterations", 20, "--seeds", 1, "--quiet")
 COMPARE = ("--components", 2, "--iterations", 20, "--quiet")
 
 
@@ -33,7 +32,13 @@ def script(path, *arguments):
         runpy.run_path(str(path), run_name="__main__")
 
 
-def test_a_figure_end_to_end(tmp_path, capsys):
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Figures take longer than small runs; one test draws them all."""
+    monkeypatch.setattr("orthoprox.experiments.outputs.draw", lambda *_, **__: [])
+
+
+def test_a_figure_end_to_end(tmp_path, capsys, request):
     out = tmp_path / "große Läufe" / "mit Leerzeichen"
     done = invoke("reproduce", "figure1", "--quick", "--jobs", 2, "--out", out, *SMALL)
     assert done.exit_code == 0, done.stderr
@@ -46,6 +51,7 @@ def test_a_figure_end_to_end(tmp_path, capsys):
         assert f"wrote {out / name}" in done.stdout and (out / name).stat().st_size > 0
     assert "Sub-Grad essentially fails" in (out / "ledger.md").read_text("utf-8")
     # the same command runs nothing again
+    request.getfixturevalue("no_figures")
     summary = json.loads(invoke("reproduce", "figure1", "--quick", "--out", out, "--json", *SMALL).stdout)
     assert (summary["present"], summary["done"], summary["failed"], len(summary["runs"])) == (16, 0, [], 16)
     assert table(out) == before
@@ -57,34 +63,24 @@ def test_a_figure_end_to_end(tmp_path, capsys):
     assert "has no results" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
-    slow = (
-        "class {}(Subgradient):\n    def step(self, problem, state):\n"
-        "        time.sleep(0.03)\n        return super().step(problem, state)\n"
+def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch, no_figures):
+    """Ctrl-C arrives with the first line of progress."""
+    (tmp_path / "four.py").write_text(
+        "from orthoprox.solvers import Subgradient\n" + "".join(f"class {name}(Subgradient): pass\n" for name in "ABCD")
     )
-    users, out = tmp_path / "slow.py", tmp_path / "out"
-    users.write_text("import time\nfrom orthoprox.solvers import Subgradient\n" + "".join(map(slow.format, "ABCD")))
-    methods = [f"{users}:{name}" for name in "ABCD"]
-    options = ["--components", "2", "--iterations", "10", "--jobs", "1", "--quiet", "--out", str(out)]
-    call = [sys.executable, "-c", CALL, "compare", "digits-60-12", *methods, *options]
-    process = subprocess.Popen(
-        call,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which background jobs of a shell ignore
-    )
-    end = time.monotonic() + 120
-    while not list(out.rglob("*.npz")):
-        assert time.monotonic() < end and process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
-    assert "of 4 runs are done. Repeat the command" in said and "Traceback" not in said
+    methods, out = [f"{tmp_path}/four.py:{name}" for name in "ABCD"], tmp_path / "out"
+    call = ("compare", "randn-60-12", *methods, "--components", 2, "--iterations", 10, "--jobs", 1, "--out", out)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with monkeypatch.context() as patch:
+        patch.setattr("orthoprox.cli.experiments.PAUSE", 0.0)
+        patch.setattr("orthoprox.cli.experiments.click.echo", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        done = invoke(*call)
+    signal.signal(signal.SIGINT, before)
+    assert done.exit_code == 130
     there = len(list(out.rglob("*.npz")))
     assert 1 <= there < 4
-    rest = json.loads(invoke("compare", "digits-60-12", *methods, *options, "--json").stdout)
+    assert "Interrupted: 1 of 4 runs are done. Repeat the command" in done.stderr
+    rest = json.loads(invoke(*call, "--json").stdout)
     assert (rest["present"], rest["done"], len(rest["runs"])) == (there, 4 - there, 4)
 
 
@@ -136,15 +132,15 @@ def test_data_that_are_not_there_have_their_own_code(tmp_path):
         (("reproduce", "figure1", "--quick", "--dataset", "digist-60-12"), "Did you mean 'digits'"),
         (("reproduce", "figure1", "--quick", "--out", __file__), "is a file"),
         (("reproduce", "figure1", "--quick", "--out", f"{__file__}/below"), "cannot be written to"),
-        (("compare", "digits-60-12"), "Missing argument"),
-        (("compare", "digits-60-12", "oadm"), "Did you mean 'oadmm'"),
-        (("compare", "digits-60-12", "nothing.py:Mine"), "there is no file"),
-        (("compare", "digits-60-12", "oadmm", "--components", 99), "1..12; given 99"),
-        (("compare", "digits-60-12", "oadmm", "--nonzeros", 0), "given 0"),
-        (("compare", "digits-60-12", "oadmm", "--weight", -1), "positive weights"),
-        (("compare", "digits-60-12", "oadmm", "--set", "beta0=3"), "SOLVER.NAME=VALUE"),
-        (("compare", "digits-60-12", "oadmm", "--set", "radmm.beta=3"), "for one of oadmm"),
-        (("compare", "digits-60-12", "oadmm", "--set", "oadmm.speed=3"), "it takes explore"),
+        (("compare", "randn-60-12"), "Missing argument"),
+        (("compare", "randn-60-12", "oadm"), "Did you mean 'oadmm'"),
+        (("compare", "randn-60-12", "nothing.py:Mine"), "there is no file"),
+        (("compare", "randn-60-12", "oadmm", "--components", 99), "1..12; given 99"),
+        (("compare", "randn-60-12", "oadmm", "--nonzeros", 0), "given 0"),
+        (("compare", "randn-60-12", "oadmm", "--weight", -1), "positive weights"),
+        (("compare", "randn-60-12", "oadmm", "--set", "beta0=3"), "SOLVER.NAME=VALUE"),
+        (("compare", "randn-60-12", "oadmm", "--set", "radmm.beta=3"), "for one of oadmm"),
+        (("compare", "randn-60-12", "oadmm", "--set", "oadmm.speed=3"), "it takes explore"),
     ],
 )
 def test_a_mistake_gets_a_sentence_and_the_code_of_bad_usage(tmp_path, monkeypatch, arguments, sentence):
@@ -155,10 +151,10 @@ def test_a_mistake_gets_a_sentence_and_the_code_of_bad_usage(tmp_path, monkeypat
     assert not list(tmp_path.rglob("*.npz"))
 
 
-def test_compare_prints_a_table(tmp_path):
+def test_compare_prints_a_table(tmp_path, no_figures):
     methods = ("oadmm", "oadmm-ep", "orthoprox.solvers:Subgradient")
     done = invoke(
-        "compare", "digits-60-12", *methods, "--nonzeros", 7, "--set", "oadmm-ep.beta0=3", "--out", tmp_path, *COMPARE
+        "compare", "randn-60-12", *methods, "--nonzeros", 7, "--set", "oadmm-ep.beta0=3", "--out", tmp_path, *COMPARE
     )
     assert done.exit_code == 0, done.stderr
     rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.split()}
@@ -172,7 +168,7 @@ def test_compare_prints_a_table(tmp_path):
     assert (tmp_path / "report.html").is_file() and not (tmp_path / "ledger.md").exists()
 
 
-def test_compare_takes_a_file_of_the_users_and_goes_on_after_a_failure(tmp_path, monkeypatch):
+def test_compare_takes_a_file_of_the_users_and_goes_on_after_a_failure(tmp_path, monkeypatch, no_figures):
     monkeypatch.chdir(tmp_path)
     A = np.random.default_rng(1).standard_normal((30, 8))
     np.savetxt("meine dätä.csv", A, delimiter=",")
@@ -192,7 +188,7 @@ def test_compare_takes_a_file_of_the_users_and_goes_on_after_a_failure(tmp_path,
     assert [one["method"] for one in table(tmp_path / "aus")] == ["oadmm"] and "no step today" in failure["why"]
 
 
-def test_the_example_brings_its_own_solver_in_under_thirty_lines(tmp_path, capsys):
+def test_the_example_brings_its_own_solver_in_under_thirty_lines(tmp_path, capsys, no_figures):
     example = ROOT / "examples/own_solver.py"
     assert len([line for line in example.read_text().splitlines() if line.strip()]) < 30
     with pytest.raises(SystemExit, match="0"):

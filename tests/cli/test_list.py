@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cli.helpers import into_a_closed_pipe, invoke, orthoprox
+from cli.helpers import invoke, orthoprox
 from orthoprox import SOLVERS, terms
 from orthoprox.cli.models import MODELS
 from orthoprox.datasets import DATASETS
@@ -55,8 +55,7 @@ def test_help_teaches(call, words):
     assert re.match(f"Usage: {' '.join(('command', *call.split()))}.*{words}", text)
 
 
-def test_the_shell_completes_and_may_stop_reading():
+def test_the_shell_completes():
     done = orthoprox(env={"_ORTHOPROX_COMPLETE": "bash_complete", "COMP_WORDS": "orthoprox so", "COMP_CWORD": "1"})
     assert done.stdout.split(",")[-1].strip() == "solve"
-    assert into_a_closed_pipe("list", "solvers")[1] == ""
     assert invoke("--version").stdout.startswith("orthoprox, version 0.")

@@ -34,6 +34,12 @@ def data(m=30, n=8, seed=1):
     return np.random.default_rng(seed).standard_normal((m, n)) + 3.0
 
 
+@pytest.fixture
+def no_figure(monkeypatch):
+    """The figure takes longer than a small run."""
+    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda path, *_: path.touch())
+
+
 def test_a_run_in_a_process_of_its_own(tmp_path):
     """On a file with names, in a folder with an odd name: what the library computes, in files and as JSON."""
     folder = tmp_path / "Übung 数据 $x$"
@@ -81,7 +87,7 @@ def test_people_get_words_and_the_defaults_hold(tmp_path):
     assert features == [str(j) for j in load("digits-80-12", seed=4).columns]
 
 
-def test_k_entries_are_free(tmp_path):
+def test_k_entries_are_free(no_figure, tmp_path):
     call = ("solve", "sparse-pca", "digits-80-12", "-r", 2, "-w", 10, "-k", 5, "--iterations", 200, "--json")
     summary = json.loads(invoke(*call, "--out", tmp_path).stdout)
     X = load("digits-80-12").X
@@ -90,7 +96,7 @@ def test_k_entries_are_free(tmp_path):
     assert summary["nonzeros_free"] == 5
 
 
-def test_compressed_modes(tmp_path):
+def test_compressed_modes(no_figure, tmp_path):
     done = invoke(
         "solve", "compressed-modes", 32, "-r", 2, "--weight", 0.3, "--solver", "manpg", "--json", "--out", tmp_path
     )
@@ -101,7 +107,7 @@ def test_compressed_modes(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.mtx", "a.svmlight", "a.npz"])
-def test_sparse_files_are_never_made_dense(tmp_path, monkeypatch, name):
+def test_sparse_files_are_never_made_dense(no_figure, tmp_path, monkeypatch, name):
     rng = np.random.default_rng(2)
     A = csr_array(rng.random((40, 9)) * (rng.random((40, 9)) < 0.3))
     if name == "a.mtx":
@@ -160,7 +166,7 @@ def test_what_ends_a_run():
     assert "Seconds(most=2.0)" in str(stop_rule(None, 2.0, 1e-3))
 
 
-def test_time_is_a_limit_and_convergence_an_end(tmp_path):
+def test_time_is_a_limit_and_convergence_an_end(no_figure, tmp_path):
     call = ("solve", "sparse-pca", "digits-80-12", "--json", "--out", tmp_path, "--solver", "oadmm-ep")
     timed = json.loads(invoke(*call, "--seconds", 0.05, "--tol", 0).stdout)
     assert timed["status"] == "seconds" and timed["seconds"] >= 0.05
@@ -226,7 +232,7 @@ def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, call, code,
     assert done.stdout == ""
 
 
-def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(tmp_path, monkeypatch):
+def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(no_figure, tmp_path, monkeypatch):
     monkeypatch.setattr(SOLVERS["manpg"], "scope", Scope(concave=False))
     call = ("solve", "sparse-pca", "digits-80-12", "--solver", "manpg", "--iterations", 3, "--out", tmp_path)
     assert invoke(*call).exit_code == 0
@@ -234,7 +240,7 @@ def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(tmp_path, monkeypa
     assert done.exit_code == 2 and "Error: manpg" in done.stderr
 
 
-def test_a_run_that_fails_or_blows_up_has_code_one(tmp_path, monkeypatch):
+def test_a_run_that_fails_or_blows_up_has_code_one(no_figure, tmp_path, monkeypatch):
     class Wild(OADMMEP):
         def step(self, problem, state):
             new = super().step(problem, state)
