@@ -77,7 +77,7 @@ def solve_smoothed(D: Any, r: int, weight: float) -> Any:
 
 
 def time_call(make: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives and how long it took."""
+    """The value of a call and its seconds."""
     since = time.process_time()
     value = make()
     return value, time.process_time() - since
@@ -102,7 +102,7 @@ def groups(D: Any, r: int, quick: bool) -> Iterator[list[tuple[str, Any, float]]
 def report(quick: bool) -> str:
     name, D = load_data()
     r = min(COMPONENTS, D.shape[1])
-    fit_timed(SparsePCA(2, n_nonzero=10), D[:100])  # what Python and BLAS load once is nobody's time
+    fit_timed(SparsePCA(2, n_nonzero=10), D[:100])  # Python and BLAS load their parts outside the clock
     rows = [
         (
             label,

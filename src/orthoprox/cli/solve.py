@@ -48,7 +48,7 @@ ITERATIONS = 1000
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
-    help=f"At most so many.  [default: {ITERATIONS}, or no limit with --seconds]",
+    help=f"The largest number of iterations.  [default: {ITERATIONS}, or no limit with --seconds]",
 )
 @click.option("--seconds", type=click.FloatRange(min=0), help="At most so long in the method.")
 @click.option("--tol", default=1e-6, show_default=True, help="Stop when the criticality is at most this; 0: never.")

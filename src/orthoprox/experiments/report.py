@@ -36,7 +36,7 @@ def report(results: Results, *, title: str = "orthoprox: experiments", points: i
         "TITLE": html.escape(title),
         "STYLE": style,
         "SCRIPT": script,
-        "DATA": data.replace("<", "\\u003c"),  # nothing in the data can end the element it stands in
+        "DATA": data.replace("<", "\\u003c"),  # nothing in the data can end its script element
     }
     for name, text in filled.items():
         page = page.replace(f"@@{name}@@", text)
