@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from _fits import accuracy, fitted, medians
+from _fits import accuracy, fit_timed, medians
 from _runs import table
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
@@ -24,7 +24,7 @@ def digits(seed: int) -> tuple[Any, Any]:
     return load_digits(return_X_y=True)
 
 
-def counts(seed: int, m: int = 1000, n: int = 2000, subjects: int = 8) -> tuple[Any, Any]:
+def draw_counts(seed: int, m: int = 1000, n: int = 2000, subjects: int = 8) -> tuple[Any, Any]:
     """Term counts of texts whose lengths differ a lot: half of the words are of a subject, half are anybody's."""
     rng = np.random.default_rng(100 + seed)
     words = rng.dirichlet(np.full(n, 0.05), subjects)
@@ -35,7 +35,10 @@ def counts(seed: int, m: int = 1000, n: int = 2000, subjects: int = 8) -> tuple[
     return scipy.sparse.csr_array(np.array(rows, dtype=float)), truth
 
 
-DATA = {"digits, 1797 x 64, 10 clusters": (digits, 10), "planted counts, sparse 1000 x 2000, 8 clusters": (counts, 8)}
+DATA = {
+    "digits, 1797 x 64, 10 clusters": (digits, 10),
+    "planted counts, sparse 1000 x 2000, 8 clusters": (draw_counts, 8),
+}
 MODELS: dict[str, Callable[[int, int], Any]] = {
     "scikit-learn KMeans": lambda c, seed: KMeans(c, n_init=10, random_state=seed),
     "scikit-learn KMeans, rows of unit length": lambda c, seed: make_pipeline(
@@ -49,7 +52,7 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
 
 
 def outcome(model: Any, X: Any, truth: Any) -> tuple[float, float, float]:
-    model, seconds = fitted(model, X)
+    model, seconds = fit_timed(model, X)
     labels = model[-1].labels_ if hasattr(model, "steps") else model.labels_
     return accuracy(truth, labels), normalized_mutual_info_score(truth, labels), seconds
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _fits import fitted, medians
+from _fits import fit_timed, medians
 from _runs import count, table
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, DictionaryLearning, MiniBatchDictionaryLearning, sparse_encode
@@ -42,13 +42,13 @@ def digits(seed: int) -> tuple[Any, None]:
     return X[np.random.default_rng(seed).permutation(len(X))], None
 
 
-def recovered(found: Any, atoms: Any) -> float:
+def share_recovered(found: Any, atoms: Any) -> float:
     """The share of planted atoms that one found is within a cosine of 0.99 of."""
     found = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-300)
     return float(np.mean(np.abs(atoms @ found.T).max(axis=1) > 0.99))
 
 
-def lost(X: Any, components: Any, k: int) -> float:
+def share_lost(X: Any, components: Any, k: int) -> float:
     """The share of |X|^2 that k atoms a sample, chosen by matching pursuit, do not give back."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a sample that needs fewer atoms has nothing left to pursue
@@ -60,9 +60,9 @@ def outcome(
     make: Callable[[int], Any], draw: Callable[[int], tuple[Any, Any]], seed: int
 ) -> tuple[float, float, float]:
     X, atoms = draw(seed)
-    model, seconds = fitted(make(seed), X)
+    model, seconds = fit_timed(make(seed), X)
     found = model.components_
-    return np.nan if atoms is None else recovered(found, atoms), lost(X, found, NONZERO), seconds
+    return np.nan if atoms is None else share_recovered(found, atoms), share_lost(X, found, NONZERO), seconds
 
 
 def report(quick: bool) -> str:

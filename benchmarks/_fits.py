@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.cluster import contingency_matrix
 
 
-def fitted(model: Any, X: Any) -> tuple[Any, float]:
+def fit_timed(model: Any, X: Any) -> tuple[Any, float]:
     """The fitted model, and its seconds of processor time, which others on the machine do not lengthen."""
     since = time.process_time()
     with warnings.catch_warnings():  # a fit that ends at its limit is judged by what it found

@@ -9,7 +9,20 @@ from typing import Any
 
 import numpy as np
 from _problems import problems
-from _runs import LITERAL, OURS, PEERS, Instance, Job, Options, Outcome, count, geometric_mean, present, started, table
+from _runs import (
+    LITERAL,
+    OURS,
+    PEERS,
+    Instance,
+    Job,
+    Options,
+    Outcome,
+    count,
+    geometric_mean,
+    methods_in,
+    table,
+    with_common_starts,
+)
 
 from orthoprox import named
 from orthoprox.maps import Identity
@@ -28,12 +41,12 @@ def kinds() -> dict[str, Any]:
 @functools.lru_cache(maxsize=8)
 def instance(case: tuple[Any, ...]) -> Instance:
     problem = kinds()[case[0]]
-    distance = known(case[0], problem)
+    distance = distance_to_solution(case[0], problem)
     # ManPG takes a general A only by its dual inner solver, which has to be asked for.
     variants = {} if isinstance(problem.A, Identity) else {"manpg-ada": named("manpg-ada", inner="dual")}
     if distance is None:
-        return started(problem, variants=variants)
-    return started(
+        return with_common_starts(problem, variants=variants)
+    return with_common_starts(
         problem,
         variants=variants,
         residual=lambda now: min(now.criticality, distance(now.X)),
@@ -41,7 +54,7 @@ def instance(case: tuple[Any, ...]) -> Instance:
     )
 
 
-def known(kind: str, problem: Any) -> Callable[[Any], float] | None:
+def distance_to_solution(kind: str, problem: Any) -> Callable[[Any], float] | None:
     """The distance to the solution that the data were made from, where there is one."""
     if kind.startswith("dual PCP"):
         _, _, Vt = np.linalg.svd(problem.A.B[:500])
@@ -73,7 +86,7 @@ def jobs(options: Options) -> list[Job]:
 def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
     cases = list(dict.fromkeys(case for case, _, _ in outcomes))
     seeds = sorted({seed for _, _, seed in outcomes})
-    methods, times, values, verdicts = present(outcomes), [], [], []
+    methods, times, values, verdicts = methods_in(outcomes), [], [], []
     for case in cases:
         found = {
             method: [outcomes[case, method, seed] for seed in seeds]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _fits import fitted, medians
+from _fits import fit_timed, medians
 from _runs import table
 from sklearn.decomposition import FastICA
 
@@ -31,7 +31,7 @@ def outcome(make: Callable[[int, int], Any], kind: str, m: int, r: int, seed: in
     """Amari index and seconds for one draw of sources and of a mixing matrix."""
     rng = np.random.default_rng(1000 + seed)
     S, mixing = KINDS[kind](rng, (m, r)), rng.standard_normal((r, r))
-    model, seconds = fitted(make(r, seed), S @ mixing.T)
+    model, seconds = fit_timed(make(r, seed), S @ mixing.T)
     return amari_index(model.components_ @ mixing), seconds
 
 

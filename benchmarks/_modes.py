@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from _runs import OURS, Instance, Job, Options, Outcome, count, geometric_mean, started, table
+from _runs import OURS, Instance, Job, Options, Outcome, count, geometric_mean, table, with_common_starts
 
 from orthoprox.models import compressed_modes
 
@@ -39,7 +39,7 @@ come as low from some start, and are counted at our budget there."""
 @functools.lru_cache(maxsize=8)
 def instance(case: tuple[Any, ...]) -> Instance:
     n, r, weight = case
-    return started(compressed_modes(n, n_components=r, weight=weight))
+    return with_common_starts(compressed_modes(n, n_components=r, weight=weight))
 
 
 def jobs(options: Options) -> list[Job]:

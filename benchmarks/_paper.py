@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from _runs import LITERAL, OURS, PEERS, TOLERANCE, Instance, Job, Options, Outcome, count, present, table
+from _runs import LITERAL, OURS, PEERS, TOLERANCE, Instance, Job, Options, Outcome, count, methods_in, table
 
 from orthoprox import Solver, named
 from orthoprox.datasets import load
@@ -80,7 +80,7 @@ def jobs(options: Options) -> list[Job]:
 
 
 def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
-    methods, cases = present(outcomes), list(dict.fromkeys(case for case, _, _ in outcomes))
+    methods, cases = methods_in(outcomes), list(dict.fromkeys(case for case, _, _ in outcomes))
     found = {case: {key[1:]: value for key, value in outcomes.items() if key[0] == case} for case in cases}
     starts = max(len(_seeds(runs)) for runs in found.values())
     seconds = next(iter(outcomes.values())).job.seconds
@@ -139,7 +139,7 @@ def _detail(runs: Mapping[tuple[str, int], Outcome], method: str) -> list[str]:
         f"{max(outcome.infeasibility for outcome in mine):.0e}",
         f"{np.mean([outcome.more['variance'] for outcome in mine]):.4f}",
         f"{_mean(runs, method, 'residual'):.0e}",
-        f"{_mean(runs, method, 'steps'):.0f}",
+        f"{_mean(runs, method, 'work'):.0f}",
     ]
 
 

@@ -10,7 +10,19 @@ from typing import Any
 
 import numpy as np
 from _problems import unit_columns
-from _runs import LITERAL, OURS, PEERS, Instance, Job, Options, Outcome, geometric_mean, present, started, table
+from _runs import (
+    LITERAL,
+    OURS,
+    PEERS,
+    Instance,
+    Job,
+    Options,
+    Outcome,
+    geometric_mean,
+    methods_in,
+    table,
+    with_common_starts,
+)
 
 from orthoprox import Problem, Stiefel
 from orthoprox.datasets import load
@@ -40,7 +52,7 @@ Crit is at most 1e-6, from common starts; a run that does not get there within {
 def instance(case: tuple[Any, ...]) -> Instance:
     name, r, weight, *seed = case
     B = unit_columns(50, int(name.split("-")[2]), seed[0]) if seed else load(name).X
-    return started(Problem.of(ExplainedVariance(B, weight=2.0) + weight * L1(), over=Stiefel(B.shape[1], r)))
+    return with_common_starts(Problem.of(ExplainedVariance(B, weight=2.0) + weight * L1(), over=Stiefel(B.shape[1], r)))
 
 
 def jobs(options: Options) -> list[Job]:
@@ -57,7 +69,7 @@ def jobs(options: Options) -> list[Job]:
 
 
 def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
-    methods = present(outcomes)
+    methods = methods_in(outcomes)
     runs = list(dict.fromkeys((case, seed) for case, _, seed in outcomes))
     by = {method: [outcomes[case, method, seed] for case, seed in runs] for method in methods}
     seconds = by[OURS][0].job.seconds

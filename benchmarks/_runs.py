@@ -1,8 +1,8 @@
 """A run of one method from a common start: what it reaches within a budget, and when.
 
-The clock takes in what a method sets up before its first step, and leaves out measuring. Crit and F are looked at
-whenever it has advanced by two per cent, so that neither many cheap iterations nor a few long ones are at an
-advantage; a state that came after the budget does not count.
+The clock takes in what a method sets up before its first step, and leaves out measuring. Crit and F are measured
+whenever the clock has advanced by two per cent, so that neither many cheap iterations nor a few long ones are at an
+advantage; a state after the budget does not count.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Instance:
     residual: Callable[[Any], float] = lambda now: now.criticality
     """What has to fall to the tolerance."""
     measure: Callable[[Any], Mapping[str, float]] = lambda X: {}
-    """What else is told of the last X."""
+    """Further numbers of the last X."""
 
     def solver(self, method: str) -> Solver[Any]:
         """The method with its settings for this problem."""
@@ -67,14 +67,14 @@ def literal(method: str, problem: Problem) -> Solver[Any]:
     return named(method.partition(",")[0], beta0=10 * problem.h.lipschitz_constant((1, 1)), strict_theory=False)
 
 
-def started(problem: Problem, **more: Any) -> Instance:
+def with_common_starts(problem: Problem, **more: Any) -> Instance:
     """An instance whose starts are random points moved a little way by the subgradient method."""
     return Instance(problem, lambda seed: common_start(problem, seed), **more)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be made; a process that is told of it works out the instance for itself."""
+    """A run to make; the process that makes it builds the instance itself."""
 
     item: str
     """The module whose ``instance`` makes the problem."""
@@ -87,7 +87,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     job: Job
     rows: list[tuple[float, float]]
@@ -97,8 +97,8 @@ class Outcome:
     F: float
     residual: float
     iterations: int
-    steps: int
-    """Iterations within the blocks of our method; the iterations of any other."""
+    work: int
+    """Products with the data; a step of a method may need several."""
     nonzeros: int
     infeasibility: float
     """The largest entry of X'X - I in magnitude."""
@@ -163,7 +163,7 @@ def run(job: Job) -> Outcome | None:
         F=last.objective,
         residual=instance.residual(last),
         iterations=last.t,
-        steps=getattr(last.state, "steps", last.t),
+        work=solver.work(last.state),
         nonzeros=int(np.count_nonzero(X)),
         infeasibility=float(np.abs(X.T @ X - np.eye(X.shape[1])).max()),
         more=instance.measure(X),
@@ -186,8 +186,8 @@ def run_all(jobs: list[Job], processes: int) -> dict[tuple[Any, ...], Outcome]:
         if sys.stderr.isatty():
             print(f"\r{done} of {len(jobs)} runs", end="" if done < len(jobs) else "\n", file=sys.stderr, flush=True)
         outcomes[job] = outcome
-    made = {(job.case, job.method, job.seed): outcomes[job] for job in jobs}
-    return {key: outcome for key, outcome in made.items() if outcome is not None}
+    by_key = {(job.case, job.method, job.seed): outcomes[job] for job in jobs}
+    return {key: outcome for key, outcome in by_key.items() if outcome is not None}
 
 
 def _each(jobs: list[Job], processes: int) -> Iterator[tuple[Job, Outcome | None]]:
@@ -203,7 +203,7 @@ def _each(jobs: list[Job], processes: int) -> Iterator[tuple[Job, Outcome | None
             yield waiting[future], future.result()
 
 
-def present(outcomes: Mapping[tuple[Any, ...], Outcome]) -> list[str]:
+def methods_in(outcomes: Mapping[tuple[Any, ...], Outcome]) -> list[str]:
     """The methods that have made a run, in the order of the jobs."""
     return list(dict.fromkeys(method for _, method, _ in outcomes))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from _problems import unit_columns
-from _runs import OURS, Instance, Job, Options, Outcome, count, started, table
+from _runs import OURS, Instance, Job, Options, Outcome, count, table, with_common_starts
 
 from orthoprox import Problem, Stiefel
 from orthoprox.datasets import load
@@ -33,13 +33,13 @@ SAME = 1e-5
 @functools.lru_cache(maxsize=8)
 def instance(case: tuple[Any, ...]) -> Instance:
     if case[0] in KINDS:
-        return scaled(*case)
+        return scale_instance(*case)
     name, r, weight = case
     B = load(name, raw=True).X
-    return started(Problem.of(ExplainedVariance(B, weight=2.0) + weight * L1(), over=Stiefel(B.shape[1], r)))
+    return with_common_starts(Problem.of(ExplainedVariance(B, weight=2.0) + weight * L1(), over=Stiefel(B.shape[1], r)))
 
 
-def scaled(kind: str, c: float) -> Instance:
+def scale_instance(kind: str, c: float) -> Instance:
     """The problem with data times c: f is multiplied by c^2, and so are the weights."""
     B = c * unit_columns(50, 500, 5)
     f, M = ExplainedVariance(B, weight=2.0), Stiefel(500, 10)
@@ -59,23 +59,23 @@ def scaled(kind: str, c: float) -> Instance:
         return float(primal + (dual + stationarity) / c**2)
 
     # The subgradient method chooses its length at the first point, so the common start is the same at every scale.
-    return started(problem, residual=residual)
+    return with_common_starts(problem, residual=residual)
 
 
 def jobs(options: Options) -> list[Job]:
     kinds = KINDS[:2] if options.quick else KINDS
     starts = options.starts or (1 if options.quick else 2)
     seconds = options.seconds or (5.0 if options.quick else 15.0)
-    made = [Job(__name__, (kind, c), OURS, seed, seconds) for kind in kinds for c in SCALES for seed in range(starts)]
+    found = [Job(__name__, (kind, c), OURS, seed, seconds) for kind in kinds for c in SCALES for seed in range(starts)]
     if os.environ.get("ORTHOPROX_DATA"):
         rows = list(RAW)[:1] if options.quick else list(RAW)
-        made += [
+        found += [
             Job(__name__, row, method, seed, seconds)
             for row in rows
             for method in (OURS, *PEERS)
             for seed in range(starts)
         ]
-    return made
+    return found
 
 
 def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
@@ -90,8 +90,8 @@ def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
             rows.append([kind, seed, *(_counts(one) for one in found), _percent(changes[-1])])
     parts = [
         "## 4. Scale",
-        "Data times c, weights times c^2: blocks and iterations of ours until Crit, in the units of c = 1, is at most "
-        "1e-6 (a > marks a run that the budget ended first).",
+        "Data times c, weights times c^2: our steps and products with the data until Crit, in the units of c = 1, is "
+        "at most 1e-6 (a > marks a run that the budget ended first).",
         table(["problem", "start", *(f"c = {c:g}" for c in SCALES), "change"], rows),
         f"Largest change: {_percent(max(changes))} (wanted: at most 20 %).",
     ]
@@ -109,11 +109,11 @@ def report(outcomes: Mapping[tuple[Any, ...], Outcome]) -> str:
 
 
 def change(found: list[Outcome]) -> float:
-    """The largest relative change of blocks or iterations against those at c = 1; infinite if a run was cut short."""
+    """The largest relative change of steps or work against those at c = 1; infinite if a run was cut short."""
     if any(math.isinf(one.time) for one in found):
         return math.inf
     base = found[SCALES.index(1.0)]
-    ratios = [pair for one in found for pair in (one.iterations / base.iterations, one.steps / base.steps)]
+    ratios = [pair for one in found for pair in (one.iterations / base.iterations, one.work / base.work)]
     return max(abs(ratio - 1) for ratio in ratios)
 
 
@@ -123,7 +123,7 @@ def _percent(part: float) -> str:
 
 def _counts(outcome: Outcome) -> str:
     mark = "> " if math.isinf(outcome.time) else ""
-    return f"{mark}{outcome.iterations} / {outcome.steps}"
+    return f"{mark}{outcome.iterations} / {outcome.work}"
 
 
 def _raw(outcomes: Mapping[tuple[Any, ...], Outcome], row: tuple[Any, ...], method: str, seeds: list[int]) -> list[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from _fits import fitted
+from _fits import fit_timed
 from _runs import table
 from sklearn.decomposition import PCA, MiniBatchSparsePCA
 from sklearn.decomposition import SparsePCA as TheirSparsePCA
@@ -25,13 +25,13 @@ entries are kept here, which ends its orthogonality."""
 PYMANOPT = importlib.util.find_spec("pymanopt") is not None
 
 
-def data() -> tuple[str, Any]:
+def load_data() -> tuple[str, Any]:
     """Unit columns, centred: MNIST if it is there, otherwise the digits of scikit-learn."""
-    made = load("mnist-1500-500" if os.environ.get("ORTHOPROX_DATA") else "digits")
-    return f"{made.name}, {made.X.shape[0]} x {made.X.shape[1]}", made.X
+    data = load("mnist-1500-500" if os.environ.get("ORTHOPROX_DATA") else "digits")
+    return f"{data.name}, {data.X.shape[0]} x {data.X.shape[1]}", data.X
 
 
-def kept(D: Any, V: Any) -> float:
+def variance_kept(D: Any, V: Any) -> float:
     """The variance within the span of components, relative to that within as many principal components."""
     Q, values, _ = np.linalg.svd(V.T, full_matrices=False)
     Q = Q[:, values > 1e-10 * values[0]]
@@ -48,14 +48,14 @@ def overlap(V: Any) -> float:
     return float(cosines.max(initial=0.0))
 
 
-def thresholded(V: Any, k: int) -> Any:
+def threshold(V: Any, k: int) -> Any:
     """The k entries of largest magnitude, rows scaled to unit length again."""
     least = np.sort(np.abs(V), axis=None)[-k]
     V = np.where(np.abs(V) >= least, V, 0.0)
     return V / np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-300)
 
 
-def smoothed(D: Any, r: int, weight: float) -> Any:
+def solve_smoothed(D: Any, r: int, weight: float) -> Any:
     """What pymanopt can express: a smoothed l1 norm, by conjugate gradients from the principal components."""
     import pymanopt
 
@@ -76,39 +76,39 @@ def smoothed(D: Any, r: int, weight: float) -> Any:
     return optimizer.run(problem, initial_point=start).point.T
 
 
-def timed(make: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives and how long it took."""
+def time_call(make: Callable[[], Any]) -> tuple[Any, float]:
+    """The value of a call and its seconds."""
     since = time.process_time()
-    made = make()
-    return made, time.process_time() - since
+    value = make()
+    return value, time.process_time() - since
 
 
 def groups(D: Any, r: int, quick: bool) -> Iterator[list[tuple[str, Any, float]]]:
     """Names, components and seconds of what one would pick, and of ours, at the number of nonzeros of the first."""
     sought = [] if quick else [TheirSparsePCA]
     for kind in (*sought, MiniBatchSparsePCA):
-        model, seconds = fitted(kind(r, alpha=0.1, random_state=0), D)
+        model, seconds = fit_timed(kind(r, alpha=0.1, random_state=0), D)
         k = np.count_nonzero(model.components_)
         rows = [(f"scikit-learn {kind.__name__}(alpha=0.1)", model.components_, seconds)]
-        pca, seconds = fitted(PCA(r, svd_solver="full"), D)
-        rows.append(("PCA, thresholded", thresholded(pca.components_, k), seconds))
+        pca, seconds = fit_timed(PCA(r, svd_solver="full"), D)
+        rows.append(("PCA, thresholded", threshold(pca.components_, k), seconds))
         if PYMANOPT and not quick:
-            V, seconds = timed(lambda: smoothed(D, r, WEIGHT))
-            rows.append(("pymanopt, smoothed l1, thresholded", thresholded(V, k), seconds))
-        ours, seconds = fitted(SparsePCA(r, n_nonzero=int(k)), D)
+            V, seconds = time_call(lambda: solve_smoothed(D, r, WEIGHT))
+            rows.append(("pymanopt, smoothed l1, thresholded", threshold(V, k), seconds))
+        ours, seconds = fit_timed(SparsePCA(r, n_nonzero=int(k)), D)
         yield [*rows, (f"**orthoprox SparsePCA(n_nonzero={k})**", ours.components_, seconds)]
 
 
 def report(quick: bool) -> str:
-    name, D = data()
+    name, D = load_data()
     r = min(COMPONENTS, D.shape[1])
-    fitted(SparsePCA(2, n_nonzero=10), D[:100])  # what Python and BLAS load once is nobody's time
+    fit_timed(SparsePCA(2, n_nonzero=10), D[:100])  # Python and BLAS load their parts outside the clock
     rows = [
         (
             label,
             k := np.count_nonzero(V),
             f"{k / V.size:.1%}",
-            f"{kept(D, V):.1%}",
+            f"{variance_kept(D, V):.1%}",
             f"{overlap(V):.0e}",
             f"{seconds:.2f}",
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _fits import degrees, fitted, medians
+from _fits import degrees, fit_timed, medians
 from _runs import table
 from sklearn.decomposition import PCA
 
@@ -44,7 +44,7 @@ def draw(share: float, noise: float, lean: float, seed: int) -> tuple[Any, Any]:
 def outcome(name: str, case: str, share: float, seed: int) -> tuple[float, float]:
     X, Q = draw(share, *CASES[case], seed)
     make, basis = MODELS[name]
-    model, seconds = fitted(make(seed), X)
+    model, seconds = fit_timed(make(seed), X)
     return degrees(basis(model).T, Q), seconds
 
 

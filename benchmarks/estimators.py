@@ -31,19 +31,19 @@ ITEMS = {1: _sparse_pca, 2: _clustering, 3: _ica, 4: _dictionary, 5: _subspace}
 MARK = "## Side by side"
 
 
-def chosen(text: str) -> list[int]:
+def parse_items(text: str) -> list[int]:
     """The numbers in a list such as 1,2."""
     parts = text.split(",")
     if not all(part.strip().isdigit() and int(part) in ITEMS for part in parts):
         raise argparse.ArgumentTypeError(
-            f"wanted numbers from 1 to {len(ITEMS)} with commas, as in 1,2; given {text!r}"
+            f"expected numbers from 1 to {len(ITEMS)} with commas, as in 1,2; given {text!r}"
         )
     return sorted({int(part) for part in parts})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=chosen, default=list(ITEMS), help="which of 1 to 5, as in 1,2")
+    parser.add_argument("--items", type=parse_items, default=list(ITEMS), help="which of 1 to 5, as in 1,2")
     parser.add_argument("--quick", action=argparse.BooleanOptionalAction, default=True, help="a short selection")
     parser.add_argument("--out", type=Path, help="a Markdown file whose last part is to be what is printed")
     given = parser.parse_args()

@@ -31,26 +31,26 @@ from _runs import LITERAL, OURS, PEERS, Job, Options, run_all
 ITEMS = {1: _paper, 2: _plain, 3: _modes, 4: _scale, 5: _general}
 
 
-def chosen(text: str) -> list[int]:
+def parse_items(text: str) -> list[int]:
     """The numbers in a list such as 1,2."""
     numbers = [int(part) for part in text.split(",") if part.strip().isdigit()]
     if not numbers or any(number not in ITEMS for number in numbers) or len(numbers) != len(text.split(",")):
         raise argparse.ArgumentTypeError(
-            f"wanted numbers from 1 to {len(ITEMS)} with commas, as in 1,2; given {text!r}"
+            f"expected numbers from 1 to {len(ITEMS)} with commas, as in 1,2; given {text!r}"
         )
     return sorted(set(numbers))
 
 
-def peers(text: str) -> list[str]:
+def parse_methods(text: str) -> list[str]:
     """The names in a list such as socm,manial-1; ours is always among them."""
     names = [part.strip() for part in text.split(",")]
     wrong = [name for name in names if name not in (OURS, *PEERS)]
     if wrong:
-        raise argparse.ArgumentTypeError(f"wanted some of {', '.join((OURS, *PEERS))}; given {wrong[0]!r}")
+        raise argparse.ArgumentTypeError(f"expected some of {', '.join((OURS, *PEERS))}; given {wrong[0]!r}")
     return [OURS, *names]
 
 
-def selected(jobs: list[Job], methods: list[str], only: str) -> list[Job]:
+def select_jobs(jobs: list[Job], methods: list[str], only: str) -> list[Job]:
     """The jobs of these methods whose case has a part of a list such as mnist,tdt2 in its name; all if it is empty."""
     parts = [part.strip() for part in only.split(",") if part.strip()] or [""]
     return [job for job in jobs if job.method in methods and any(part in str(job.case) for part in parts)]
@@ -59,22 +59,22 @@ def selected(jobs: list[Job], methods: list[str], only: str) -> list[Job]:
 def at_least(least: float, kind: type[int] | type[float] = float):
     """A number that is not below a least one."""
 
-    def parsed(text: str) -> float:
+    def parse(text: str) -> float:
         try:
             value = kind(text)
         except ValueError:
             value = None
         if value is None or not value >= least:
-            raise argparse.ArgumentTypeError(f"wanted a number from {least:g} on; given {text!r}")
+            raise argparse.ArgumentTypeError(f"expected a number of at least {least:g}; given {text!r}")
         return value
 
-    return parsed
+    return parse
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=chosen, default=list(ITEMS), help="which of 1 to 5, as in 1,2")
-    parser.add_argument("--methods", type=peers, default=[OURS, *PEERS, *LITERAL], help="as in socm,manial-1")
+    parser.add_argument("--items", type=parse_items, default=list(ITEMS), help="which of 1 to 5, as in 1,2")
+    parser.add_argument("--methods", type=parse_methods, default=[OURS, *PEERS, *LITERAL], help="as in socm,manial-1")
     parser.add_argument("--only", default="", help="only cases with one of these in their name, as in mnist,tdt2")
     parser.add_argument("--seconds", type=at_least(0.01), help="for each run, instead of the item's own budget")
     parser.add_argument("--starts", type=at_least(1, int), help="instead of the item's own number")
@@ -94,7 +94,7 @@ def main() -> None:
     parts, total = [_head(quick, given.jobs)], 0
     print(parts[0], flush=True)
     for item in given.items:
-        jobs = selected(ITEMS[item].jobs(options), given.methods, given.only)
+        jobs = select_jobs(ITEMS[item].jobs(options), given.methods, given.only)
         if not jobs:
             raise SystemExit(f"--only {given.only} leaves none of the runs of item {item}.")
         parts.append(ITEMS[item].report(run_all(jobs, given.jobs)))

@@ -34,7 +34,7 @@ def rank_two(HX: np.ndarray, H: np.ndarray, d: np.ndarray, pairs: np.ndarray) ->
                 HX[i, j] += f1 * d[0, j] + f2 * d[1, j]
 
 
-def timed(run: object, least: float) -> float:
+def time_call(run: object, least: float) -> float:
     """Seconds of the processor in one call, over as many calls as fill the least time."""
     count, since = 0, time.process_time()
     while time.process_time() - since < least:
@@ -44,7 +44,7 @@ def timed(run: object, least: float) -> float:
 
 
 def medians(run: object, floor: object, rounds: int, least: float) -> tuple[float, float]:
-    pairs = [(timed(run, least), timed(floor, least)) for _ in range(rounds)]
+    pairs = [(time_call(run, least), time_call(floor, least)) for _ in range(rounds)]
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 

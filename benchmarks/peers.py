@@ -1,11 +1,12 @@
-"""Solvers side by side from common starts: time and iterations to given accuracies, as ratios to the fastest.
+"""Solvers side by side from common starts: time and work to given accuracies, as ratios to the fastest.
 
 The accuracy is the relative gap of the objective to the lowest that any method reached from the same
 start, so that a method is not punished for a local minimum that all of them share. With several starts
-the means are geometric, and a dash says that one of them was not enough. Every method runs in
-one process and one thread with its default settings. The clock leaves out measuring and compiling, and
-takes in what a method sets up before its first step. The objective is looked at whenever the clock has
-advanced by two per cent, so that neither many cheap iterations nor a few long ones are at an advantage.
+the means are geometric, and a dash says that one of them was not enough. Work is counted in products
+with the data. Every method runs in one process and one thread with its default settings. The clock
+leaves out measuring and compiling, and takes in what a method sets up before its first step. The
+objective is measured whenever the clock has advanced by two per cent, so that neither many cheap
+iterations nor a few long ones are at an advantage.
 
     python benchmarks/peers.py [--seconds 3] [--starts 2] [--quick]
 """
@@ -30,7 +31,7 @@ GAPS = (1e-2, 1e-3, 1e-4)
 
 @dataclass
 class Trace:
-    """The seconds, iterations and objectives of a run."""
+    """The seconds, work and objectives of a run."""
 
     set_up: float
     rows: list[tuple[float, int, float]] = field(default_factory=list)
@@ -42,14 +43,14 @@ class Trace:
             self.due = 1.02 * now.seconds
 
     def close(self, now: Any) -> None:
-        self.rows.append((self.set_up + now.seconds, now.t, now.objective))
+        self.rows.append((self.set_up + now.seconds, now.solver.work(now.state), now.objective))
 
     @property
     def lowest(self) -> float:
         return min(row[2] for row in self.rows)
 
     def reached(self, target: float) -> tuple[float, float]:
-        """Seconds and iterations until the objective is at most the target; infinite if never."""
+        """Seconds and work until the objective is at most the target; infinite if never."""
         return next(((s, max(t, 1)) for s, t, value in self.rows if value <= target), (math.inf, math.inf))
 
 
@@ -87,7 +88,7 @@ def compare(kind: str, problem: Any, seconds: float, starts: int) -> None:
     least = {gap: [min(means[name, gap][i] for name in last) for i in (0, 1)] for gap in GAPS}
     print(f"\n{kind}\n{'to a relative gap of':21s}" + "".join(f"{gap:>22.0e}" for gap in GAPS) + f"{'last gap':>12s}")
     shortest = (f"{s:.3g} s / {t:.0f}" if math.isfinite(s) else "-" for s, t in least.values())
-    print(f"{'least time / steps':21s}" + "".join(f"{cell:>22s}" for cell in shortest))
+    print(f"{'least time / work':21s}" + "".join(f"{cell:>22s}" for cell in shortest))
     for name, gaps in last.items():
         cells = [
             f"x {means[name, gap][0] / least[gap][0]:.1f} / x {means[name, gap][1] / least[gap][1]:.1f}"

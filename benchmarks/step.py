@@ -50,7 +50,7 @@ def floor_of(problem: Problem, X: np.ndarray, S: np.ndarray) -> object:
     return lambda: (Bt @ (B @ X), X.T @ X, X @ S)
 
 
-def timed(run: object, least: float) -> float:
+def time_call(run: object, least: float) -> float:
     """Seconds of one call, over as many calls as fill the least time."""
     count, since = 0, time.perf_counter()
     while time.perf_counter() - since < least:
@@ -70,7 +70,7 @@ def measure(name: str, rounds: int, least: float, penalty: str) -> str:
         state = solver.step(problem, state)
     floor = floor_of(problem, state.now.X, np.eye(r))
     step = lambda: solver.step(problem, state)  # noqa: E731
-    pairs = [(timed(step, least), timed(floor, least)) for _ in range(rounds)]
+    pairs = [(time_call(step, least), time_call(floor, least)) for _ in range(rounds)]
     ratio = statistics.median(a for a, _ in pairs) / statistics.median(b for _, b in pairs)
 
     tracemalloc.start()

@@ -23,13 +23,13 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=HERE, help="where to write")
     arguments = parser.parse_args()
     try:
-        gathered = gather(arguments.results)
+        results = gather(arguments.results)
     except FileNotFoundError:
         parser.error(f"{arguments.results} has no results: run orthoprox reproduce first.")
-    for path in publish(gathered, arguments.docs, command=arguments.command):
+    for path in publish(results, arguments.docs, command=arguments.command):
         print(f"{path.stat().st_size / 1024:8.0f} KB  {path}")
-    if gathered.missing:
-        print(f"{len(gathered.missing)} runs have no result")
+    if results.missing:
+        print(f"{len(results.missing)} runs have no result")
 
 
 if __name__ == "__main__":

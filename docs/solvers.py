@@ -15,22 +15,21 @@ sys.path.insert(0, str(HERE.parent / "benchmarks"))
 from _problems import common_start, problems  # noqa: E402
 
 from orthoprox import SOLVERS, Critical, Iterations, Recorder, Seconds, UnsupportedProblem, solve  # noqa: E402
-from orthoprox.cli.list import solvers as listed  # noqa: E402
-from orthoprox.cli.list import table  # noqa: E402
+from orthoprox.cli.list import solver_rows, table  # noqa: E402
 
 INTRODUCTION = """# Solvers
 
 ```
-{listed}
+{solver_list}
 ```
 
 ## Every solver on every kind of problem
 
 Made by `python docs/solvers.py --seconds {seconds:g}`: from one common start, with each method's default settings,
-until Crit is at most 1e-6 or {seconds:g} seconds or 20 000 iterations are over. A cell has the final objective,
-Crit and the number of iterations; *refused* means outside the method's scope, a star that it has no theory there.
-Local minima differ: a lower objective from one start does not make a method better. The problems are in
-`benchmarks/_problems.py`.
+until Crit is at most 1e-6 or {seconds:g} seconds or 20 000 steps are over. A cell has the final objective, Crit and
+the number of iterations, counted as products with the data; *refused* means outside the method's scope, a star that
+it has no theory there. Local minima differ: a lower objective from one start does not make a method better. The
+problems are in `benchmarks/_problems.py`.
 """
 
 
@@ -44,7 +43,7 @@ def main() -> None:
     head = ["", *kinds]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items()]
-    text = INTRODUCTION.format(listed=table(listed()), seconds=seconds) + "\n" + "\n".join(lines) + "\n"
+    text = INTRODUCTION.format(solver_list=table(solver_rows()), seconds=seconds) + "\n" + "\n".join(lines) + "\n"
     (HERE / "solvers.md").write_text(text)
     print(text)
 
@@ -55,11 +54,10 @@ def cell(name: str, problem, start, seconds: float) -> str:
         result = solve(problem, name, start, stop=stop, record=Recorder(every=100))
     except UnsupportedProblem:
         return "refused"
+    work = result.solver.work(result.state)
     star = "*" if result.solver.scope.beyond(problem, name) else ""
-    print(
-        f"{name:12s} {result.objective:.8g} {result.criticality:.1e} {result.iterations}", file=sys.stderr, flush=True
-    )
-    return f"{result.objective:.6g}{star}<br>{result.criticality:.0e}, {result.iterations}"
+    print(f"{name:12s} {result.objective:.8g} {result.criticality:.1e} {work}", file=sys.stderr, flush=True)
+    return f"{result.objective:.6g}{star}<br>{result.criticality:.0e}, {work}"
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ import _runs  # noqa: E402
 import _scale  # noqa: E402
 import oadmm as benchmark  # noqa: E402
 
+from orthoprox import SOLVERS  # noqa: E402
+
 
 def job(seconds=1.0, item="_plain", case=("randn-50-200", 5, 0.4, 0), method="oadmm", seed=0):
     return _runs.Job(item, case, method, seed, seconds)
@@ -29,7 +31,7 @@ def job(seconds=1.0, item="_plain", case=("randn-50-200", 5, 0.4, 0), method="oa
 
 def outcome(time=0.5, F=-1.0, rows=None, **more):
     given = job(**{key: more.pop(key) for key in ("seconds", "case", "method") if key in more})
-    known = {"residual": 1e-7, "iterations": 10, "steps": 100, "nonzeros": 5, "infeasibility": 1e-15, "more": {}}
+    known = {"residual": 1e-7, "iterations": 10, "work": 100, "nonzeros": 5, "infeasibility": 1e-15, "more": {}}
     return _runs.Outcome(job=given, rows=rows or [(0.5, F)], time=time, F=F, **{**known, **more})
 
 
@@ -44,49 +46,40 @@ def watch(seconds=1.0, set_up=0.0):
 def test_a_state_after_the_budget_does_not_count():
     w = watch(seconds=1.0)
     early, late = seen(0.9), seen(1.1, criticality=1e-9)
-    assert not w(early)
-    assert w(late)
-    assert w.last is early
-    assert math.isinf(w.time)
+    assert not w(early) and w(late)
+    assert w.last is early and math.isinf(w.time)
 
 
 def test_the_set_up_is_on_the_clock():
     w = watch(seconds=1.0, set_up=0.3)
-    assert not w(seen(0.0))
-    assert w(seen(0.5, criticality=1e-7))
+    assert not w(seen(0.0)) and w(seen(0.5, criticality=1e-7))
     assert w.time == pytest.approx(0.8)
-    assert watch(seconds=1.0, set_up=0.3)(seen(0.5)) is False
     later = watch(seconds=1.0, set_up=0.3)
-    later(seen(0.1))
-    assert later(seen(0.75))  # 1.05 s in all
-    assert later.last.seconds == 0.1
+    assert later(seen(0.1)) is False
+    assert later(seen(0.75)) and later.last.seconds == 0.1  # 1.05 s in all
 
 
 def test_what_is_not_yet_due_is_not_measured():
     w = watch()
     w(seen(0.5))
-    assert not w(seen(0.505, criticality=0.0))
-    assert w(seen(0.52, criticality=0.0))
+    assert not w(seen(0.505, criticality=0.0)) and w(seen(0.52, criticality=0.0))
     assert [seconds for seconds, _ in w.rows] == [0.5, 0.52]
 
 
-def test_a_run_that_did_not_get_there_counts_at_its_budget():
-    assert outcome(time=math.inf, seconds=4.0).counted == 4.0
+def test_times_of_an_outcome():
+    assert outcome(time=math.inf, seconds=4.0).counted == 4.0  # a run that did not get there counts at its budget
     assert outcome(time=0.25, seconds=4.0).counted == 0.25
-
-
-def test_first_is_the_earliest_row_that_is_low_enough():
     one = outcome(rows=[(0.1, 5.0), (0.2, 3.0), (0.3, 4.0), (0.4, 1.0)])
-    assert [one.first(target) for target in (5.0, 3.5, 1.0)] == [0.1, 0.2, 0.4]
-    assert math.isinf(one.first(0.9))
+    assert [one.first(target) for target in (5.0, 3.5, 1.0, 0.9)] == [0.1, 0.2, 0.4, math.inf]
 
 
-def test_a_run_is_feasible_within_its_budget_and_reproducible():
+def test_a_run_is_feasible_within_its_budget_and_reproducible(monkeypatch):
+    monkeypatch.setattr(SOLVERS["manial-1"], "work", lambda self, state: 7 * state.t)
     runs = [_runs.run(job(seconds=60.0, method=name)) for name in ("oadmm", "oadmm", "manial-1")]
     assert runs[0].F == runs[1].F
     assert all(one.time < 60.0 and one.residual <= _runs.TOLERANCE for one in runs)
     assert all(one.infeasibility < 1e-12 for one in runs)
-    assert runs[0].steps > runs[0].iterations
+    assert runs[2].work == 7 * runs[2].iterations > 0
     firsts = {one.rows[0][1] for one in runs}  # F at the common start
     assert len(firsts) == 1
 
@@ -99,53 +92,42 @@ def test_processes_give_what_one_process_gives():
     assert [one.F for one in alone.values()] == pytest.approx([one.F for one in pool.values()], rel=1e-12)
 
 
-def test_the_paper_s_penalty_is_ten_times_the_weight():
-    instance = _general.instance(("sparse PCA, l1",))
-    assert instance.solver("oadmm-ep, paper").beta0 == pytest.approx(4.0)
-    assert instance.solver("oadmm-ep").beta0 > 4.0
-
-
 @pytest.mark.parametrize("kind", _scale.KINDS)
 def test_scaled_problems_are_the_same_in_other_units(kind):
-    one, other = (_scale.scaled(kind, c).problem for c in (1.0, 1e-4))
+    one, other = (_scale.scale_instance(kind, c).problem for c in (1.0, 1e-4))
     X = one.M.random(3)
     assert float(other.objective(X)) == pytest.approx(1e-8 * float(one.objective(X)), rel=1e-10)
-    starts = [_scale.scaled(kind, c).start(0) for c in (1.0, 1e4)]
+    starts = [_scale.scale_instance(kind, c).start(0) for c in (1.0, 1e4)]
     assert float(np.abs(starts[0] - starts[1]).max()) < 1e-6
 
 
-def test_the_scaled_residual_has_the_units_of_c_1():
+def test_the_scaled_residual_has_the_units_of_c_1_and_change_looks_at_steps_and_at_work():
     now = SimpleNamespace(criticality_parts=(0.25, 2e8, 3e8))
-    assert _scale.scaled("sparse PCA, l1", 1e4).residual(now) == pytest.approx(5.25)
+    assert _scale.scale_instance("sparse PCA, l1", 1e4).residual(now) == pytest.approx(5.25)
 
-
-def test_change_looks_at_blocks_and_at_iterations():
     def three(*counts):
-        return [outcome(iterations=blocks, steps=steps) for blocks, steps in counts]
+        return [outcome(iterations=steps, work=work) for steps, work in counts]
 
     assert _scale.change(three((10, 100), (10, 100), (10, 130))) == pytest.approx(0.3)
     assert _scale.change(three((5, 100), (10, 100), (10, 100))) == pytest.approx(0.5)
-    cut = [*three((10, 100), (10, 100)), outcome(time=math.inf)]
-    assert math.isinf(_scale.change(cut))
+    assert math.isinf(_scale.change([*three((10, 100), (10, 100)), outcome(time=math.inf)]))
 
 
-def test_the_peers_have_their_settings():
-    instance = _paper.instance(("randn-60-30", 50.0, 0.2))
-    assert instance.solver("radmm").beta == 10_000
-    assert instance.solver("oadmm-ep, paper").beta0 == 500
+def test_methods_have_their_settings():
+    paper, general = _paper.instance(("randn-60-30", 50.0, 0.2)), _general.instance(("sparse PCA, l1",))
+    assert paper.solver("radmm").beta == 10_000
+    assert paper.solver("oadmm-ep, paper").beta0 == 500  # the paper's penalty is ten times the weight
+    assert general.solver("oadmm-ep, paper").beta0 == pytest.approx(4.0) and general.solver("oadmm-ep").beta0 > 4.0
     assert _general.instance(("dual PCP, l1",)).solver("manpg-ada").inner == "dual"
     assert _general.instance(("MCP",)).solver("manpg-ada").inner == "newton"
 
 
-def test_principal_components_have_all_of_the_variance():
+def test_problems_are_those_of_the_literature():
     D, _ = _paper.data("randn-60-30")
     _, _, Vt = np.linalg.svd(D)
-    found = _paper.instance(("randn-60-30", 50.0, 0.2)).measure(Vt[:20].T)
-    assert found == {"variance": pytest.approx(1.0), "k": 120}
-
-
-def test_plain_problems_have_no_factor_one_half():
-    problem = _plain.instance(("randn-50-200", 5, 0.4, 0)).problem
+    measures = _paper.instance(("randn-60-30", 50.0, 0.2)).measure(Vt[:20].T)
+    assert measures == {"variance": pytest.approx(1.0), "k": 120}
+    problem = _plain.instance(("randn-50-200", 5, 0.4, 0)).problem  # without a factor one half
     B, X = _plain.unit_columns(50, 200, 0), problem.M.random(7)
     assert float(problem.objective(X)) == pytest.approx(-np.sum((B @ X) ** 2) + 0.4 * np.abs(X).sum())
 
@@ -165,28 +147,25 @@ def test_known_solutions_are_at_distance_zero():
     for kind in ("dual PCP, l1", "dual PCP, rows"):
         problem = _general.kinds()[kind]
         _, _, Vt = np.linalg.svd(problem.A.B[:500])
-        distance = _general.known(kind, problem)
+        distance = _general.distance_to_solution(kind, problem)
         assert distance(Vt[25:].T) < 1e-12
         assert distance(Vt[24:29].T) == pytest.approx(1.0)
     problem = _general.kinds()["dictionary"]
-    distance = _general.known("dictionary", problem)
+    distance = _general.distance_to_solution("dictionary", problem)
     Z = problem.A.B
     Q, _ = np.linalg.qr(np.random.default_rng(3).standard_normal((20, 20)))
     assert np.mean(np.abs(Z @ Q) < 1e-12) > 0.6  # so that this is the dictionary
     assert distance(-Q[:, ::-1]) < 1e-12
     turned = np.column_stack([(Q[:, 0] + Q[:, 1]) / math.sqrt(2), (Q[:, 0] - Q[:, 1]) / math.sqrt(2), Q[:, 2:]])
     assert distance(turned) == pytest.approx(math.sqrt(4 - 2 * math.sqrt(2)))
-    assert _general.known("MCP", problem) is None
+    assert _general.distance_to_solution("MCP", problem) is None
 
 
-def test_published_values_are_matched_to_their_digits():
+def test_published_values_are_matched_to_their_digits_and_accuracy_is_the_peer_s_own():
     assert _modes.allowed((128, 10, 0.2)) == pytest.approx(8.2055)
     assert _modes.allowed((512, 50, 0.1)) == pytest.approx(109.85)
     assert _modes.allowed((128, 10, 0.05)) == pytest.approx(2.936859 * (1 + 1e-5), rel=1e-12)
     assert len(_modes.PUBLISHED) == 33
-
-
-def test_the_same_accuracy_is_the_peer_s_own():
     ours = outcome(rows=[(1.0, 2.0), (2.0, 1.0)])
     theirs = outcome(rows=[(3.0, 5.0), (6.0, 1.500001), (9.0, 1.5)])
     assert _modes._same_accuracy(ours, theirs) == (2.0, 6.0)
@@ -228,9 +207,9 @@ def test_only_the_methods_that_were_asked_for_are_told_of():
     text = _plain.report(found)
     assert "| socm " in text and "manial-1 " not in text
     assert "Best single peer, socm: 1.00" in text
-    assert benchmark.peers("socm, radmm") == ["oadmm", "socm", "radmm"]
-    with pytest.raises(argparse.ArgumentTypeError, match="wanted some of oadmm, manial-1.*given 'soc'"):
-        benchmark.peers("socm,soc")
+    assert benchmark.parse_methods("socm, radmm") == ["oadmm", "socm", "radmm"]
+    with pytest.raises(argparse.ArgumentTypeError, match="expected some of oadmm, manial-1.*given 'soc'"):
+        benchmark.parse_methods("socm,soc")
 
 
 def test_only_makes_part_of_the_runs():
@@ -239,12 +218,12 @@ def test_only_makes_part_of_the_runs():
         for name in ("mnist-1500-500", "tdt2-1500-500", "randn-1500-500")
         for method in ("oadmm", "socm", "radmm")
     ]
-    found = benchmark.selected(jobs, ["oadmm", "socm"], "mnist, tdt2,")
+    found = benchmark.select_jobs(jobs, ["oadmm", "socm"], "mnist, tdt2,")
     assert [(job.case[0].partition("-")[0], job.method) for job in found] == [
         *(("mnist", "oadmm"), ("mnist", "socm"), ("tdt2", "oadmm"), ("tdt2", "socm"))
     ]
-    assert len(benchmark.selected(jobs, ["oadmm"], "")) == 3
-    assert benchmark.selected(jobs, ["oadmm"], "nothing") == []
+    assert len(benchmark.select_jobs(jobs, ["oadmm"], "")) == 3
+    assert benchmark.select_jobs(jobs, ["oadmm"], "nothing") == []
 
 
 def paper(**ours):

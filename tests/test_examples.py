@@ -18,9 +18,9 @@ LARGEST = 80_000
 
 def module(file):
     spec = importlib.util.spec_from_file_location(f"example_{file.stem}", file)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    return example
 
 
 def test_there_are_examples():
@@ -48,18 +48,13 @@ def test_an_example_opens_with_a_question_and_ends_with_a_picture(name, tmp_path
     assert not blank.all(axis=0).mean() > 0.5 and not blank.all(axis=1).mean() > 0.5
 
 
-@pytest.mark.parametrize("file", EXAMPLES.values(), ids=EXAMPLES)
-def test_an_example_is_a_script_about_a_question(file):
-    tree = ast.parse(file.read_text("utf-8"))
-    question, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
-    assert question.endswith("?") and rest.strip()
-    assert 'Path("out")' in file.read_text("utf-8").partition("__main__")[2]
-
-
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_gallery_has_the_example(name):
-    page = (ROOT / "docs" / "gallery.md").read_text("utf-8")
-    question = ast.get_docstring(ast.parse(EXAMPLES[name].read_text("utf-8"))).partition("\n")[0]
+def test_an_example_is_a_script_about_a_question_in_the_gallery(name):
+    text, page = EXAMPLES[name].read_text("utf-8"), (ROOT / "docs" / "gallery.md").read_text("utf-8")
+    question, _, rest = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")
+    assert question.endswith("?") and rest.strip()
+    assert 'Path("out")' in text.partition("__main__")[2]
+    question = question.partition("\n")[0]
     assert f"## {question}" in page, "make the page again: python docs/gallery.py"
     assert f"(../examples/{name}.py)" in page
     assert re.search(rf"!\[.+\]\(gallery/{name}\.png\)", page)

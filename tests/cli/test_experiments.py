@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
+import runpy
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.helpers import CALL, invoke, orthoprox
+from cli.helpers import invoke, orthoprox
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = ("--dataset", "digits-60-12", "--iterations", 20, "--seeds", 1, "--quiet")
+SMALL = ("--dataset", "randn-60-12", "--iterations", 20, "--seeds", 1, "--quiet")
 COMPARE = ("--components", 2, "--iterations", 20, "--quiet")
 
 
@@ -26,73 +25,62 @@ def table(out):
         return [{name: cell for name, cell in line.items() if name != "seconds"} for line in csv.DictReader(file)]
 
 
-@pytest.fixture(scope="module")
-def reproduced(tmp_path_factory):
-    out = tmp_path_factory.mktemp("große Läufe") / "mit Leerzeichen"
-    return out, orthoprox("reproduce", "figure1", "--quick", "--jobs", 2, "--out", out, *SMALL)
+def script(path, *arguments):
+    """Run a script of the repository in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+        runpy.run_path(str(path), run_name="__main__")
 
 
-def test_a_figure_end_to_end(reproduced):
-    out, done = reproduced
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Figures take longer than small runs; one test draws them all."""
+    monkeypatch.setattr("orthoprox.experiments.outputs.draw", lambda *_, **__: [])
+
+
+def test_a_figure_end_to_end(tmp_path, capsys, request):
+    out = tmp_path / "große Läufe" / "mit Leerzeichen"
+    done = invoke("reproduce", "figure1", "--quick", "--jobs", 2, "--out", out, *SMALL)
+    assert done.exit_code == 0, done.stderr
     assert "16 runs done, 0 were there, 0 failed" in done.stdout
-    assert {line["method"] for line in table(out)} == {
+    before = table(out)
+    assert len(before) == 16 and {line["method"] for line in before} == {
         "OADMM-EP", "OADMM-RR", "RADMM-I", "RADMM-II", "SPGM-EP", "SPGM-RR", "Sub-Grad", "oadmm",
     }  # fmt: skip
-    assert len(table(out)) == 16
     for name in ("table.md", "report.html", "ledger.md", "figures/figure1-quick-k0.1-seconds.png"):
         assert f"wrote {out / name}" in done.stdout and (out / name).stat().st_size > 0
     assert "Sub-Grad essentially fails" in (out / "ledger.md").read_text("utf-8")
-
-
-def test_the_same_command_runs_nothing_again(reproduced):
-    out, _ = reproduced
-    before = table(out)
-    done = invoke("reproduce", "figure1", "--quick", "--out", out, "--json", *SMALL)
-    assert done.exit_code == 0
-    said = json.loads(done.stdout)
-    assert (said["present"], said["done"], said["failed"], len(said["runs"])) == (16, 0, [], 16)
+    # the same command runs nothing again
+    request.getfixturevalue("no_figures")
+    summary = json.loads(invoke("reproduce", "figure1", "--quick", "--out", out, "--json", *SMALL).stdout)
+    assert (summary["present"], summary["done"], summary["failed"], len(summary["runs"])) == (16, 0, [], 16)
     assert table(out) == before
-
-
-def test_a_folder_of_results_becomes_the_committed_form(reproduced, tmp_path):
-    out, _ = reproduced
-    call = [sys.executable, str(ROOT / "docs/reproduction.py"), str(out), "--docs", str(tmp_path)]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    # and the folder becomes the committed form
+    script(ROOT / "docs/reproduction.py", out, "--docs", tmp_path)
     assert (tmp_path / "reproduction.md").is_file() and (tmp_path / "reproduction/table.csv").is_file()
-    empty = subprocess.run([*call[:2], str(tmp_path)], capture_output=True, text=True, timeout=120, check=False)
-    assert empty.returncode != 0 and "Traceback" not in empty.stderr
+    with pytest.raises(SystemExit, match="2"):
+        script(ROOT / "docs/reproduction.py", tmp_path)
+    assert "has no results" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
-    slow = (
-        "class {}(Subgradient):\n    def step(self, problem, state):\n"
-        "        time.sleep(0.05)\n        return super().step(problem, state)\n"
+def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch, no_figures):
+    """Ctrl-C arrives with the first line of progress."""
+    (tmp_path / "four.py").write_text(
+        "from orthoprox.solvers import Subgradient\n" + "".join(f"class {name}(Subgradient): pass\n" for name in "ABCD")
     )
-    users, out = tmp_path / "slow.py", tmp_path / "out"
-    users.write_text("import time\nfrom orthoprox.solvers import Subgradient\n" + "".join(map(slow.format, "ABCD")))
-    methods = [f"{users}:{name}" for name in "ABCD"]
-    options = ["--components", "2", "--iterations", "10", "--jobs", "1", "--quiet", "--out", str(out)]
-    call = [sys.executable, "-c", CALL, "compare", "digits-60-12", *methods, *options]
-    process = subprocess.Popen(
-        call,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which background jobs of a shell ignore
-    )
-    end = time.monotonic() + 120
-    while not list(out.rglob("*.npz")):
-        assert time.monotonic() < end and process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
-    assert "of 4 runs are done. The same command goes on." in said and "Traceback" not in said
+    methods, out = [f"{tmp_path}/four.py:{name}" for name in "ABCD"], tmp_path / "out"
+    call = ("compare", "randn-60-12", *methods, "--components", 2, "--iterations", 10, "--jobs", 1, "--out", out)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with monkeypatch.context() as patch:
+        patch.setattr("orthoprox.cli.experiments.PAUSE", 0.0)
+        patch.setattr("orthoprox.cli.experiments.click.echo", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        done = invoke(*call)
+    signal.signal(signal.SIGINT, before)
+    assert done.exit_code == 130
     there = len(list(out.rglob("*.npz")))
     assert 1 <= there < 4
-    rest = json.loads(invoke("compare", "digits-60-12", *methods, *options, "--json").stdout)
+    assert "Interrupted: 1 of 4 runs are done. Repeat the command" in done.stderr
+    rest = json.loads(invoke(*call, "--json").stdout)
     assert (rest["present"], rest["done"], len(rest["runs"])) == (there, 4 - there, 4)
 
 
@@ -101,7 +89,7 @@ def asked(monkeypatch):
     """The experiments a command would run, by name."""
     found = {}
     monkeypatch.setattr(
-        "orthoprox.cli.reproduce.carry_out",
+        "orthoprox.cli.reproduce.run_experiments",
         lambda experiments, out, **_: found.update({e.name: e for e in experiments}),
     )
     return found
@@ -143,16 +131,16 @@ def test_data_that_are_not_there_have_their_own_code(tmp_path):
         (("reproduce", "figure1", "--seeds", 0), "0 is not in the range"),
         (("reproduce", "figure1", "--quick", "--dataset", "digist-60-12"), "Did you mean 'digits'"),
         (("reproduce", "figure1", "--quick", "--out", __file__), "is a file"),
-        (("reproduce", "figure1", "--quick", "--out", f"{__file__}/below"), "Nothing can be written"),
-        (("compare", "digits-60-12"), "Missing argument"),
-        (("compare", "digits-60-12", "oadm"), "Did you mean 'oadmm'"),
-        (("compare", "digits-60-12", "nothing.py:Mine"), "there is no file"),
-        (("compare", "digits-60-12", "oadmm", "--components", 99), "1..12; given 99"),
-        (("compare", "digits-60-12", "oadmm", "--nonzeros", 0), "given 0"),
-        (("compare", "digits-60-12", "oadmm", "--weight", -1), "positive weights"),
-        (("compare", "digits-60-12", "oadmm", "--set", "beta0=3"), "SOLVER.NAME=VALUE"),
-        (("compare", "digits-60-12", "oadmm", "--set", "radmm.beta=3"), "for one of oadmm"),
-        (("compare", "digits-60-12", "oadmm", "--set", "oadmm.speed=3"), "it takes explore"),
+        (("reproduce", "figure1", "--quick", "--out", f"{__file__}/below"), "cannot be written to"),
+        (("compare", "randn-60-12"), "Missing argument"),
+        (("compare", "randn-60-12", "oadm"), "Did you mean 'oadmm'"),
+        (("compare", "randn-60-12", "nothing.py:Mine"), "there is no file"),
+        (("compare", "randn-60-12", "oadmm", "--components", 99), "1..12; given 99"),
+        (("compare", "randn-60-12", "oadmm", "--nonzeros", 0), "given 0"),
+        (("compare", "randn-60-12", "oadmm", "--weight", -1), "positive weights"),
+        (("compare", "randn-60-12", "oadmm", "--set", "beta0=3"), "SOLVER.NAME=VALUE"),
+        (("compare", "randn-60-12", "oadmm", "--set", "radmm.beta=3"), "for one of oadmm"),
+        (("compare", "randn-60-12", "oadmm", "--set", "oadmm.speed=3"), "it takes explore"),
     ],
 )
 def test_a_mistake_gets_a_sentence_and_the_code_of_bad_usage(tmp_path, monkeypatch, arguments, sentence):
@@ -163,10 +151,10 @@ def test_a_mistake_gets_a_sentence_and_the_code_of_bad_usage(tmp_path, monkeypat
     assert not list(tmp_path.rglob("*.npz"))
 
 
-def test_compare_prints_a_table(tmp_path):
+def test_compare_prints_a_table(tmp_path, no_figures):
     methods = ("oadmm", "oadmm-ep", "orthoprox.solvers:Subgradient")
     done = invoke(
-        "compare", "digits-60-12", *methods, "--nonzeros", 7, "--set", "oadmm-ep.beta0=3", "--out", tmp_path, *COMPARE
+        "compare", "randn-60-12", *methods, "--nonzeros", 7, "--set", "oadmm-ep.beta0=3", "--out", tmp_path, *COMPARE
     )
     assert done.exit_code == 0, done.stderr
     rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.split()}
@@ -180,43 +168,31 @@ def test_compare_prints_a_table(tmp_path):
     assert (tmp_path / "report.html").is_file() and not (tmp_path / "ledger.md").exists()
 
 
-def test_compare_takes_a_file_of_the_users(tmp_path, monkeypatch):
+def test_compare_takes_a_file_of_the_users_and_goes_on_after_a_failure(tmp_path, monkeypatch, no_figures):
     monkeypatch.chdir(tmp_path)
     A = np.random.default_rng(1).standard_normal((30, 8))
     np.savetxt("meine dätä.csv", A, delimiter=",")
-    done = invoke("compare", "meine dätä.csv", "oadmm", "--out", "aus", "--json", *COMPARE)
-    assert done.exit_code == 0, done.stderr
-    (line,) = json.loads(done.stdout)["runs"]
+    Path("bad.py").write_text(
+        "from orthoprox.solvers import Subgradient\n"
+        "class Bad(Subgradient):\n    def step(self, problem, state):\n        raise ArithmeticError('no step today')\n"
+    )
+    done = invoke("compare", "meine dätä.csv", "oadmm", "bad.py:Bad", "--out", "aus", "--json", *COMPARE)
+    assert done.exit_code == 1
+    assert "1 of 2 runs failed" in done.stderr and "no step today" in done.stderr
+    summary = json.loads(done.stdout)
+    (line,), (failure,) = summary["runs"], summary["failed"]
     assert line["dataset"] == str(tmp_path / "meine dätä.csv")  # wherever the results are read
     C = A - A.mean(axis=0)
     assert line["weight"] == pytest.approx(0.1 * np.linalg.norm(C, 2) ** 2 / 30, rel=1e-5)
     assert 0 < line["variance_kept"] <= 1
+    assert [one["method"] for one in table(tmp_path / "aus")] == ["oadmm"] and "no step today" in failure["why"]
 
 
-def test_a_run_that_fails_gives_code_one_and_the_rest_is_there(tmp_path):
-    (tmp_path / "bad.py").write_text(
-        "from orthoprox.solvers import Subgradient\n"
-        "class Bad(Subgradient):\n    def step(self, problem, state):\n        raise ArithmeticError('no step today')\n"
-    )
-    done = invoke("compare", "digits-60-12", "oadmm", f"{tmp_path}/bad.py:Bad", "--out", tmp_path / "out", *COMPARE)
-    assert done.exit_code == 1
-    assert "1 of 2 runs failed" in done.stderr and "no step today" in done.stderr
-    assert [line["method"] for line in table(tmp_path / "out")] == ["oadmm"]
-
-
-def test_the_example_brings_its_own_solver_in_under_thirty_lines(tmp_path):
+def test_the_example_brings_its_own_solver_in_under_thirty_lines(tmp_path, capsys, no_figures):
     example = ROOT / "examples/own_solver.py"
     assert len([line for line in example.read_text().splitlines() if line.strip()]) < 30
-    call = [sys.executable, str(example), "--iterations", "40", "--out", str(tmp_path), "--json", "--quiet"]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False, env=os.environ)
-    assert done.returncode == 0, done.stderr
-    found = {line["method"]: line for line in json.loads(done.stdout)["runs"]}
+    with pytest.raises(SystemExit, match="0"):
+        script(example, "--iterations", 40, "--out", tmp_path, "--json", "--quiet")
+    found = {line["method"]: line for line in json.loads(capsys.readouterr().out)["runs"]}
     assert set(found) == {"oadmm", "oadmm-ep", "own_solver:Smoothed"}
     assert found["own_solver:Smoothed"]["infeasibility"] < 1e-12
-
-
-def test_help_teaches():
-    for name, words in (("reproduce", "orthoprox reproduce figure1 --quick"), ("compare", "mysolver.py:MySolver")):
-        done = invoke(name, "--help")
-        assert done.exit_code == 0
-        assert words in done.stdout and "Exit codes" in done.stdout

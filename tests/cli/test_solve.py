@@ -17,14 +17,15 @@ from scipy.sparse import coo_array, csr_array, save_npz
 
 from cli.helpers import into_a_closed_pipe, invoke, orthoprox
 from orthoprox import SOLVERS, Iterations, named, solve
-from orthoprox.cli.outcome import plain
-from orthoprox.cli.solve import setting, stopping
-from orthoprox.cli.source import prepared, source_of
+from orthoprox.cli.outcome import to_json
+from orthoprox.cli.solve import parse_setting, stop_rule
+from orthoprox.cli.source import find_source
 from orthoprox.datasets import load
 from orthoprox.driver.solve import DEFAULT_SOLVER
 from orthoprox.maps import Centred, LinearMap
 from orthoprox.models import compressed_modes, sparse_pca
-from orthoprox.solvers import Scope
+from orthoprox.solvers import OADMMEP, Scope
+from orthoprox.terms import L1
 
 FILES = ["loadings.npy", "loadings.csv", "loadings_sparse.npy", "loadings_sparse.csv", "run.png", "summary.json"]
 
@@ -33,55 +34,42 @@ def data(m=30, n=8, seed=1):
     return np.random.default_rng(seed).standard_normal((m, n)) + 3.0
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """One run in a process of its own, on a file with names, in a folder with an odd name."""
-    folder = tmp_path_factory.mktemp("Übung 数据 $x$")
-    names = ",".join(f"größe {j}" for j in range(8))
-    np.savetxt(folder / "meine daten.csv", data(), delimiter=",", header=names, comments="", encoding="utf-8")
+@pytest.fixture
+def no_figure(monkeypatch):
+    """The figure takes longer than a small run."""
+    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda path, *_: path.touch())
+
+
+def test_a_run_in_a_process_of_its_own(tmp_path):
+    """On a file with names, in a folder with an odd name: what the library computes, in files and as JSON."""
+    folder = tmp_path / "Übung 数据 $x$"
+    folder.mkdir()
+    names = [f"größe {j}" for j in range(8)]
+    np.savetxt(folder / "meine daten.csv", data(), delimiter=",", header=",".join(names), comments="", encoding="utf-8")
     options = ("--components", 2, "--weight", 0.05, "--solver", "oadmm-ep", "--set", "beta0=4", "--iterations", 50)
-    done = orthoprox("solve", "sparse-pca", folder / "meine daten.csv", *options, "--out", folder / "a" / "b", "--json")
-    return folder / "a" / "b", done
-
-
-def test_json_is_all_there_is_on_standard_output(run):
-    out, done = run
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert json.loads(done.stdout) == json.loads((out / "summary.json").read_text("utf-8"))
-
-
-def test_the_summary_and_the_loadings_are_those_of_the_library(run):
-    out, done = run
+    out = folder / "a" / "b"
+    done = orthoprox("solve", "sparse-pca", folder / "meine daten.csv", *options, "--out", out, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    summary = json.loads(done.stdout)
+    assert summary == json.loads((out / "summary.json").read_text("utf-8"))
     D = data() - data().mean(axis=0)
     problem = sparse_pca(D, n_components=2, weight=0.05)
     result = solve(problem, named("oadmm-ep", beta0=4), seed=0, stop=Iterations(50))
-    summary = json.loads(done.stdout)
     assert summary["objective"] == pytest.approx(result.objective, rel=1e-12)
     assert summary["criticality"] == pytest.approx(result.criticality, rel=1e-6)
     assert summary["variance_explained"] == pytest.approx(np.sum((D @ result.X) ** 2) / np.sum(D**2), rel=1e-12)
     assert (summary["status"], summary["iterations"], summary["solver"]) == ("iterations", 50, "oadmm-ep")
     assert summary["settings"]["beta0"] == 4 and summary["weight"] == 0.05
     assert summary["data"]["name"] == "meine daten.csv" and summary["data"]["prepare"] == "centre"
-    assert np.allclose(np.load(out / "loadings.npy"), result.X, rtol=0, atol=1e-10)
-    assert np.allclose(np.load(out / "loadings_sparse.npy"), result.y, rtol=0, atol=1e-10)
     assert summary["nonzeros"] == np.count_nonzero(np.abs(result.y) > 1e-6)
-
-
-@pytest.mark.parametrize("name", ["loadings", "loadings_sparse"])
-def test_tables_hold_every_digit_and_the_names_of_the_features(run, name):
-    out, _ = run
-    with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        head, *lines = csv.reader(file)
-    assert head == ["feature", "component_1", "component_2"]
-    assert [line[0] for line in lines] == [f"größe {j}" for j in range(8)]
-    assert np.array_equal(np.array([line[1:] for line in lines], dtype=float), np.load(out / f"{name}.npy"))
-
-
-def test_all_files_are_there_and_nothing_else(run):
-    out, done = run
-    assert sorted(file.name for file in out.iterdir()) == sorted(FILES)
-    assert json.loads(done.stdout)["files"] == FILES
+    for name, X in (("loadings", result.X), ("loadings_sparse", result.y)):
+        array = np.load(out / f"{name}.npy")
+        assert np.allclose(array, X, rtol=0, atol=1e-10)
+        with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            head, *lines = csv.reader(file)
+        assert head == ["feature", "component_1", "component_2"] and [line[0] for line in lines] == names
+        assert np.array_equal(np.array([line[1:] for line in lines], dtype=float), array)  # with every digit
+    assert sorted(file.name for file in out.iterdir()) == sorted(FILES) and summary["files"] == FILES
     assert (out / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -99,7 +87,7 @@ def test_people_get_words_and_the_defaults_hold(tmp_path):
     assert features == [str(j) for j in load("digits-80-12", seed=4).columns]
 
 
-def test_k_entries_are_free(tmp_path):
+def test_k_entries_are_free(no_figure, tmp_path):
     call = ("solve", "sparse-pca", "digits-80-12", "-r", 2, "-w", 10, "-k", 5, "--iterations", 200, "--json")
     summary = json.loads(invoke(*call, "--out", tmp_path).stdout)
     X = load("digits-80-12").X
@@ -108,7 +96,7 @@ def test_k_entries_are_free(tmp_path):
     assert summary["nonzeros_free"] == 5
 
 
-def test_compressed_modes(tmp_path):
+def test_compressed_modes(no_figure, tmp_path):
     done = invoke(
         "solve", "compressed-modes", 32, "-r", 2, "--weight", 0.3, "--solver", "manpg", "--json", "--out", tmp_path
     )
@@ -119,7 +107,7 @@ def test_compressed_modes(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.mtx", "a.svmlight", "a.npz"])
-def test_sparse_files_are_never_made_dense(tmp_path, monkeypatch, name):
+def test_sparse_files_are_never_made_dense(no_figure, tmp_path, monkeypatch, name):
     rng = np.random.default_rng(2)
     A = csr_array(rng.random((40, 9)) * (rng.random((40, 9)) < 0.3))
     if name == "a.mtx":
@@ -138,7 +126,7 @@ def test_sparse_files_are_never_made_dense(tmp_path, monkeypatch, name):
         monkeypatch.setattr(csr_array, method, refuse)
         monkeypatch.setattr(coo_array, method, refuse)
     for how, B in (("paper", dense / np.linalg.norm(dense, axis=0)), ("centre", dense), ("raw", dense)):
-        D = source_of(str(tmp_path / name), seed=0, folder=None, prepare=how).D
+        D = find_source(str(tmp_path / name), seed=0, folder=None, prepare=how).D
         assert isinstance(D, LinearMap)
         B = B - B.mean(axis=0) if how != "raw" else B
         assert np.allclose(D(np.eye(9)), B, rtol=0, atol=1e-9)
@@ -147,127 +135,104 @@ def test_sparse_files_are_never_made_dense(tmp_path, monkeypatch, name):
 
 
 def test_all_of_a_sparse_dataset_stays_sparse(shared_data):
-    D = source_of("sector-400", seed=0, folder=shared_data, prepare="paper").D
+    D = find_source("sector-400", seed=0, folder=shared_data, prepare="paper").D
     assert isinstance(D, Centred)
     assert np.allclose(D(np.eye(D.columns, 3)), load("sector-400", folder=shared_data).X[:, :3], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("how", ["paper", "centre", "raw"])
 def test_dense_data_are_prepared_as_asked(how):
-    A = data()
-    B = A / np.linalg.norm(A, axis=0) if how == "paper" else A
-    assert np.allclose(prepared(A, how), B if how == "raw" else B - B.mean(axis=0), rtol=0, atol=1e-14)
-
-
-def test_a_dataset_may_be_prepared_otherwise():
     raw = load("digits-80-12", seed=2, raw=True).X
-    assert np.array_equal(source_of("digits-80-12", seed=2, folder=None, prepare="raw").D, raw)
+    B = raw / np.linalg.norm(raw, axis=0) if how == "paper" else raw
+    D = find_source("digits-80-12", seed=2, folder=None, prepare=how).D
+    assert np.allclose(D, B if how == "raw" else B - B.mean(axis=0), rtol=0, atol=1e-13)
     assert np.array_equal(
-        source_of("digits-80-12", seed=2, folder=None, prepare=None).D, load("digits-80-12", seed=2).X
+        find_source("digits-80-12", seed=2, folder=None, prepare=None).D, load("digits-80-12", seed=2).X
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("beta0=10", ("beta0", 10)),
-        ("p = 0.5", ("p", 0.5)),
-        ("strict_theory=false", ("strict_theory", False)),
-        ("a=True", ("a", True)),
-        ("tau=none", ("tau", None)),
-        ("length=bb-long", ("length", "bb-long")),
-        ("x=a=b", ("x", "a=b")),
-        ("x=1e-3", ("x", 1e-3)),
-    ],
-)
-def test_settings(text, value):
-    found = setting(text)
-    assert found == value and type(found[1]) is type(value[1])
+def test_settings_are_numbers_words_true_false_or_none():
+    values = {"10": 10, " 0.5": 0.5, "false": False, "True": True, "none": None, "bb-long": "bb-long", "a=b": "a=b"}
+    for text, value in {**values, "1e-3": 1e-3}.items():
+        name, parsed = parse_setting(f"beta0 ={text}" if text[0] == " " else f"beta0={text}")
+        assert (name, parsed, type(parsed)) == ("beta0", value, type(value))
 
 
 def test_what_ends_a_run():
-    assert str(stopping(None, None, 0.0)) == str(Iterations(1000))
-    assert stopping(7, None, 1e-3).limit == 7
-    assert stopping(None, 2.0, 1e-3).limit is None
-    assert stopping(9, 2.0, 0.0).limit == 9
-    assert "Critical(tolerance=0.001" in str(stopping(7, None, 1e-3))
-    assert "Seconds(most=2.0)" in str(stopping(None, 2.0, 1e-3))
+    limits = {(None, None): 1000, (7, None): 7, (None, 2.0): None, (9, 2.0): 9}
+    assert {given: stop_rule(*given, 1e-3).limit for given in limits} == limits
+    assert str(stop_rule(None, None, 0.0)) == str(Iterations(1000))
+    assert "Critical(tolerance=0.001" in str(stop_rule(7, None, 1e-3))
+    assert "Seconds(most=2.0)" in str(stop_rule(None, 2.0, 1e-3))
 
 
-def test_time_is_a_limit_and_convergence_an_end(tmp_path):
+def test_time_is_a_limit_and_convergence_an_end(no_figure, tmp_path):
     call = ("solve", "sparse-pca", "digits-80-12", "--json", "--out", tmp_path, "--solver", "oadmm-ep")
     timed = json.loads(invoke(*call, "--seconds", 0.05, "--tol", 0).stdout)
     assert timed["status"] == "seconds" and timed["seconds"] >= 0.05
     assert json.loads(invoke(*call, "--tol", 10).stdout)["status"] == "converged"
 
 
+# what solve sparse-pca is given, the exit code, and a part of the sentence
 MISTAKES = [
-    (("digits-80-12", "--solver", "oadmm-pe"), 2, "Did you mean 'oadmm-ep'?"),
-    (("digits-80-12", "--solver", "oadmm-ep", "--set", "beta"), 2, "--set takes NAME=VALUE"),
-    (("digits-80-12", "--solver", "oadmm-ep", "--set", "beta=3"), 2, "oadmm-ep does not take these settings"),
-    (("digits-80-12", "--solver", "oadmm-ep", "--set", "sigma=7"), 2, "sigma"),
-    (("digits-80-12", "--components", 13), 2, "cannot have 13 orthonormal columns"),
-    (("digits-80-12", "--components", 0), 2, "1 <= r <= n"),
-    (("digits-80-12", "--weight", "nan"), 2, "must be finite"),
-    (("digits-80-12", "--weight", -1), 2, "must not be negative"),
-    (("digits-80-12", "--nonzeros", -1), 2, "k"),
-    (("digits-80-12", "--tol", -1), 2, "--tol must not be negative"),
-    (("digits-80-12", "--iterations", 0), 2, "--iterations"),
-    (("digits-80-12", "--seconds", -1), 2, "--seconds"),
-    (("digits-80-12", "--seed", -1), 2, "--seed"),
-    (("digist-80-12",), 2, "Did you mean 'digits'?"),
-    (("randn",), 2, "as in randn-1500-500"),
-    (("digits-8000-12",), 2, "digits has 1797 samples"),
-    (("mnist-10-10", "--data-dir", "{folder}"), 3, "has neither mnist_train_60k.npz nor train-images"),
-    (("mnist-10-10", "--data-dir", "{folder}/none"), 3, "is no folder"),
-    (("{folder}/none.csv",), 3, "No such file"),
-    (("{folder}/text.csv",), 3, "cannot be read as .csv"),
-    (("{folder}/text.npy",), 3, "cannot be read as .npy"),
-    (("{folder}/nan.npy",), 2, "2 entries that are NaN or infinite out of 240. Fill or drop them first."),
-    (("{folder}/nan.mtx",), 2, "NaN or infinite"),
-    (("{folder}/vector.npy",), 3, "must hold a matrix"),
-    (("{folder}/a.xlsx",), 2, "must be a file that ends in"),
-    (("{folder}",), 2, "must be a file that ends in"),
-    (("digits-80-12", "--out", "{folder}/text.csv"), 2, "is a file"),
-    (("digits-80-12", "--out", "{folder}/text.csv/deeper"), 2, "Nothing can be written to"),
+    ("digits-80-12 --solver oadmm-pe", 2, "Did you mean 'oadmm-ep'?"),
+    ("digits-80-12 --solver oadmm-ep --set beta", 2, "--set takes NAME=VALUE"),
+    ("digits-80-12 --solver oadmm-ep --set beta=3", 2, "oadmm-ep does not take these settings"),
+    ("digits-80-12 --solver oadmm-ep --set sigma=7", 2, "sigma"),
+    ("digits-80-12 --components 13", 2, "cannot have 13 orthonormal columns"),
+    ("digits-80-12 --components 0", 2, "1 <= r <= n"),
+    ("digits-80-12 --weight nan", 2, "must be finite"),
+    ("digits-80-12 --weight -1", 2, "must not be negative"),
+    ("digits-80-12 --nonzeros -1", 2, "k"),
+    ("digits-80-12 --tol -1", 2, "--tol must not be negative"),
+    ("digits-80-12 --iterations 0", 2, "--iterations"),
+    ("digits-80-12 --seconds -1", 2, "--seconds"),
+    ("digits-80-12 --seed -1", 2, "--seed"),
+    ("digist-80-12", 2, "Did you mean 'digits'?"),
+    ("randn", 2, "as in randn-1500-500"),
+    ("digits-8000-12", 2, "digits has 1797 samples"),
+    ("mnist-10-10 --data-dir .", 3, "has neither mnist_train_60k.npz nor train-images"),
+    ("mnist-10-10 --data-dir none", 3, "is not a folder"),
+    ("./none.csv", 3, "No such file"),
+    ("text.csv", 3, "cannot be read as .csv"),
+    ("text.npy", 3, "cannot be read as .npy"),
+    ("nan.npy", 2, "2 entries that are NaN or infinite out of 240. Fill or drop them first."),
+    ("nan.mtx", 2, "NaN or infinite"),
+    ("vector.npy", 3, "must hold a matrix"),
+    ("a.xlsx", 2, "its name must end in"),
+    ("./", 2, "its name must end in"),
+    ("digits-80-12 --out text.csv", 2, "is a file"),
+    ("digits-80-12 --out text.csv/deeper", 2, "cannot be written to"),
+]
+MODELS = [
+    ("sparse-pcb digits", 2, "'sparse-pcb' is not one of"),
+    ("sparse-pca", 2, "Missing argument 'DATA'"),
+    ("compressed-modes digits", 2, "takes a number of grid points, as in 128"),
+    ("compressed-modes 2", 2, "at least 3 grid points"),
+    ("compressed-modes 32 --nonzeros 3", 2, "no --nonzeros"),
+    ("compressed-modes 32 --prepare raw", 2, "no --prepare"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "sentence"), MISTAKES, ids=lambda value: re.sub(r"\W+", " ", str(value))[:40]
+    ("call", "code", "sentence"), [*((f"sparse-pca {call}", *more) for call, *more in MISTAKES), *MODELS]
 )
-def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, arguments, code, sentence):
+def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, call, code, sentence):
+    monkeypatch.chdir(tmp_path)
     bad = data()
     bad[3, 4], bad[5, 6] = np.nan, np.inf
-    np.save(tmp_path / "nan.npy", bad)
-    mmwrite(tmp_path / "nan.mtx", coo_array(bad))
-    np.save(tmp_path / "vector.npy", np.ones(3))
+    np.save("nan.npy", bad)
+    mmwrite("nan.mtx", coo_array(bad))
+    np.save("vector.npy", np.ones(3))
     for name in ("text.csv", "text.npy", "a.xlsx"):
-        (tmp_path / name).write_text("some,words\nand,more\n")
-    given = [str(word).replace("{folder}", str(tmp_path)) for word in arguments]
-    done = invoke("solve", "sparse-pca", *given, *(() if "--out" in given else ("--out", tmp_path / "out")))
+        Path(name).write_text("some,words\nand,more\n")
+    done = invoke("solve", *call.split(), *(() if "--out" in call else ("--out", "out")))
     assert done.exit_code == code
-    assert re.sub(r"[\s│]+", " ", sentence) in re.sub(r"\s+", " ", done.stderr)
+    assert sentence in re.sub(r"\s+", " ", done.stderr)
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("sparse-pcb", "digits"), "'sparse-pcb' is not one of"),
-        (("sparse-pca",), "Missing argument 'DATA'"),
-        (("compressed-modes", "digits"), "takes a number of grid points, as in 128"),
-        (("compressed-modes", "2"), "at least 3 grid points"),
-        (("compressed-modes", "32", "--nonzeros", 3), "no --nonzeros"),
-        (("compressed-modes", "32", "--prepare", "raw"), "no --prepare"),
-    ],
-)
-def test_models_say_what_they_take(tmp_path, arguments, sentence):
-    done = invoke("solve", *arguments, "--out", tmp_path)
-    assert done.exit_code == 2 and sentence in done.stderr
-
-
-def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(tmp_path, monkeypatch):
+def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(no_figure, tmp_path, monkeypatch):
     monkeypatch.setattr(SOLVERS["manpg"], "scope", Scope(concave=False))
     call = ("solve", "sparse-pca", "digits-80-12", "--solver", "manpg", "--iterations", 3, "--out", tmp_path)
     assert invoke(*call).exit_code == 0
@@ -275,35 +240,25 @@ def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(tmp_path, monkeypa
     assert done.exit_code == 2 and "Error: manpg" in done.stderr
 
 
-def test_a_run_that_fails(tmp_path, monkeypatch):
-    from orthoprox.terms import L1
-
-    def broken(self, *_):
-        raise ArithmeticError("no prox today")
-
-    monkeypatch.setattr(L1, "prox", broken)
-    done = invoke("solve", "sparse-pca", "digits-80-12", "--solver", "oadmm-ep", "--out", tmp_path)
-    assert done.exit_code == 1
-    assert "no prox today" in done.stderr and done.stdout == ""
-
-
-def test_a_run_that_blows_up_is_told_and_kept(tmp_path):
-    np.save(tmp_path / "a.npy", data())
-    call = ("solve", "sparse-pca", tmp_path / "a.npy", "--solver", "oadmm-ep", "--weight", 1, "--json")
-    from orthoprox.solvers import OADMMEP
-
+def test_a_run_that_fails_or_blows_up_has_code_one(no_figure, tmp_path, monkeypatch):
     class Wild(OADMMEP):
         def step(self, problem, state):
             new = super().step(problem, state)
             object.__setattr__(new, "z", new.z * np.nan)
             return new
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SOLVERS, "oadmm-ep", Wild)
-        done = invoke(*call, "--out", tmp_path / "out")
+    def broken(self, *_):
+        raise ArithmeticError("no prox today")
+
+    call = ("solve", "sparse-pca", "digits-80-12", "--solver", "oadmm-ep", "--weight", 1, "--json", "--out", tmp_path)
+    monkeypatch.setitem(SOLVERS, "oadmm-ep", Wild)
+    done = invoke(*call)
+    assert done.exit_code == 1 and json.loads(done.stdout)["status"] == "not_finite"
+    assert np.all(np.isfinite(np.load(tmp_path / "loadings.npy")))  # the last good point is kept
+    monkeypatch.setattr(L1, "prox", broken)
+    done = invoke(*call)
     assert done.exit_code == 1
-    assert json.loads(done.stdout)["status"] == "not_finite"
-    assert np.all(np.isfinite(np.load(tmp_path / "out" / "loadings.npy")))
+    assert "no prox today" in done.stderr and done.stdout == ""
 
 
 def test_without_matplotlib_the_numbers_are_written(tmp_path, monkeypatch):
@@ -316,18 +271,14 @@ def test_without_matplotlib_the_numbers_are_written(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="The administrator may write everywhere.")
-def test_a_folder_without_permission(tmp_path):
-    (tmp_path / "locked").mkdir(mode=0o555)
-    done = invoke("solve", "sparse-pca", "digits-80-12", "--out", tmp_path / "locked")
-    assert done.exit_code == 2 and "Nothing can be written to" in done.stderr
-
-
 def test_an_unwritable_folder_is_noticed_before_the_run(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("orthoprox.cli.solve.solve", lambda *_, **__: pytest.fail("ran"))
-        assert invoke("solve", "sparse-pca", "digits-80-12", "--out", tmp_path / "file" / "x").exit_code == 2
+    (tmp_path / "locked").mkdir(mode=0o555)
+    for out in (tmp_path / "file" / "x", *([tmp_path / "locked"] if os.geteuid() else [])):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("orthoprox.cli.solve.solve", lambda *_, **__: pytest.fail("ran"))
+            done = invoke("solve", "sparse-pca", "digits-80-12", "--out", out)
+        assert done.exit_code == 2 and "cannot be written to" in done.stderr
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):
@@ -338,9 +289,5 @@ def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):
 
 def test_json_has_no_word_for_what_is_not_finite():
     given = {"a": [math.nan, math.inf, 1.5], "b": (np.float64(2.5), np.float64(-math.inf)), "c": True, "d": Path("x")}
-    assert json.loads(json.dumps(plain(given), allow_nan=False)) == {
-        "a": [None, None, 1.5],
-        "b": [2.5, None],
-        "c": True,
-        "d": "x",
-    }
+    wanted = {"a": [None, None, 1.5], "b": [2.5, None], "c": True, "d": "x"}
+    assert json.loads(json.dumps(to_json(given), allow_nan=False)) == wanted

@@ -14,8 +14,8 @@ from scipy.io import savemat
 
 from orthoprox.datasets import Dataset
 from orthoprox.datasets._formats import matlab, npz_array
-from orthoprox.datasets._prepare import unit_then_centred
-from orthoprox.datasets._stored import File, Stored
+from orthoprox.datasets._prepare import scale_then_centre
+from orthoprox.datasets._stored import File, FileOrigin
 
 
 def counts(m=12, n=9, seed=3):
@@ -55,13 +55,13 @@ def tiny(url="http://127.0.0.1:9/tiny.mat", **changes):
             "shape": (12, 9),
             "source": "made here",
             "licence": "none",
-            "origin": Stored(
+            "origin": FileOrigin(
                 packed=File("tiny.npz", sha256(PACKED)),
                 unpack=lambda path: npz_array(path, "X"),
                 public=(File("tiny.mat", sha256(ORIGINAL), url),),
                 read=lambda paths: matlab(paths[0], "fea"),
             ),
-            "recipe": unit_then_centred,
+            "recipe": scale_then_centre,
             **changes,
         }
     )

@@ -7,24 +7,22 @@ import hashlib
 import numpy as np
 import pytest
 
+from orthoprox._fields import replace
 from orthoprox.datasets import DATASETS, DataDamaged, load
-from orthoprox.datasets._base import Bundled, digest_of
+from orthoprox.datasets._base import digest_of
 
 
 def test_random_data_are_the_generators_numbers_prepared():
     data = load("randn-40-7", seed=5)
     A = np.random.default_rng(5).standard_normal((40, 7))
+    assert np.array_equal(load("randn-40-7", seed=5, raw=True).X, A)
+    assert data.checksum == hashlib.sha256(A.astype("<f8").tobytes()).hexdigest()
     A = A / np.linalg.norm(A, axis=0)
     assert np.allclose(data.X, A - A.mean(axis=0), rtol=0, atol=1e-15)
     assert data.name == "randn-40-7" and data.X.flags.c_contiguous and data.X.dtype == np.float64
+    assert repr(data) == "DataMatrix(randn-40-7: 40 samples of 7 features)"
     assert np.array_equal(load("randn-40-7", seed=5).X, data.X)
     assert load("randn-40-7", seed=6).checksum != data.checksum
-
-
-def test_raw_data_are_neither_scaled_nor_centred():
-    A = np.random.default_rng(5).standard_normal((40, 7))
-    assert np.array_equal(load("randn-40-7", seed=5, raw=True).X, A)
-    assert load("randn-40-7", seed=5).checksum == hashlib.sha256(A.astype("<f8").tobytes()).hexdigest()
 
 
 def test_digits_come_without_blank_pixels():
@@ -37,26 +35,23 @@ def test_digits_come_without_blank_pixels():
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("name", "sizes"),
     [
-        lambda: load("digits-50-20", seed=3),
-        lambda: load("DIGITS-50-20", seed=3),
-        lambda: load(" digits ", samples=50, features=20, seed=3),
-        lambda: load("digits-50", features=20, seed=3),
-        lambda: load("digits-50-20", samples=np.int64(50), features=20, seed=3),
+        ("digits-50-20", {}),
+        ("DIGITS-50-20", {}),
+        (" digits ", {"samples": 50, "features": 20}),
+        ("digits-50", {"features": 20}),
+        ("digits-50-20", {"samples": np.int64(50), "features": 20}),
     ],
 )
-def test_sizes_may_stand_in_the_name_or_beside_it(call):
-    data = call()
+def test_sizes_may_stand_in_the_name_or_beside_it(name, sizes):
+    data = load(name, seed=3, **sizes)
     assert data.name == "digits-50-20"
     assert np.array_equal(data.X, load("digits", samples=50, features=20, seed=3).X)
     assert data.X.shape == (50, 20) == (len(data.rows), len(data.columns))
-
-
-def test_what_is_not_asked_for_is_taken_whole():
-    data = load("digits", features=20)
-    assert data.X.shape == (1797, 20) and data.name == "digits-1797-20"
-    assert np.array_equal(load(data.name).X, data.X)
+    whole = load("digits", features=20)
+    assert whole.X.shape == (1797, 20) and whole.name == "digits-1797-20"
+    assert np.array_equal(load(whole.name).X, whole.X)
 
 
 @pytest.mark.parametrize(
@@ -85,21 +80,19 @@ def test_a_mistake_gets_a_sentence(name, sizes, error, sentence):
 
 
 def test_bundled_data_are_checked(monkeypatch):
-    other = Bundled(lambda: np.ones((3, 3)), DATASETS["digits"].origin.sha256)
-    changed = {**vars(DATASETS["digits"]), "origin": other}
-    monkeypatch.setitem(DATASETS, "digits", type(DATASETS["digits"])(**changed))
-    with pytest.raises(DataDamaged, match="not those expected: wanted sha256 8f26"):
+    digits = DATASETS["digits"]
+    other = replace(digits, origin=replace(digits.origin, read=lambda: np.ones((3, 3))))
+    monkeypatch.setitem(DATASETS, "digits", other)
+    with pytest.raises(DataDamaged, match="not the expected ones: expected sha256 8f26"):
         load("digits")
     assert load("digits", check=False).X.shape == (3, 3)
 
 
 def test_a_digest_is_of_the_numbers_whatever_their_order_in_memory():
     A = np.arange(6.0).reshape(2, 3)
-    assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8"))
-    assert digest_of(A) != digest_of(A.T)
+    assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8")) != digest_of(A.T)
 
 
 def test_every_dataset_says_where_it_is_from():
     for name, dataset in DATASETS.items():
-        assert dataset.name == name
-        assert dataset.summary and dataset.source and dataset.licence
+        assert dataset.name == name and dataset.summary and dataset.source and dataset.licence

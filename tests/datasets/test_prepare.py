@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from datasets.helpers import tiny
 from orthoprox.datasets import DataDamaged, DataUnavailable, _prepare
-from orthoprox.datasets._prepare import centred_then_unit, chosen, unit_columns, unit_then_centred
+from orthoprox.datasets._prepare import centre_then_scale, choose, normalise_columns, scale_then_centre
 
 
 def matrix(m=40, n=30, density=0.1, seed=0):
@@ -17,7 +17,7 @@ def matrix(m=40, n=30, density=0.1, seed=0):
 
 
 def pick(A, m, n, seed=0, **changes):
-    return chosen(A, tiny(**changes), m, n, np.random.default_rng(seed))
+    return choose(A, tiny(**changes), m, n, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
@@ -29,44 +29,30 @@ def test_what_is_chosen_are_rows_and_columns_of_the_whole(kind):
     assert np.array_equal(B.toarray() if kind is csr_array else B, A[np.ix_(rows, columns)])
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_no_column_is_zero_in_the_chosen_rows(seed):
+def test_no_column_is_zero_in_the_chosen_rows():
     # with 8 rows at a tenth most columns are empty for some choice of rows, though none is in all 40
     A = matrix(density=0.1)
     assert A.any(axis=0).all()
-    B, rows, columns = pick(A, 8, None, seed)
-    assert B.any(axis=0).all()
-    assert set(columns) == set(np.flatnonzero(A[rows].any(axis=0)))
-    assert len(columns) < 30
-
-
-def test_stored_zeros_of_a_sparse_matrix_do_not_keep_a_column():
-    A = csr_array((np.array([1.0, 0.0]), (np.array([0, 1]), np.array([0, 1]))), shape=(2, 3))
-    assert A.nnz == 2
-    assert list(pick(A, None, None)[2]) == [0]
-
-
-def test_columns_stay_where_a_dataset_says_so():
-    A = matrix()
+    for seed in range(20):
+        B, rows, columns = pick(A, 8, None, seed)
+        assert B.any(axis=0).all()
+        assert set(columns) == set(np.flatnonzero(A[rows].any(axis=0)))
+        assert len(columns) < 30
+    stored = csr_array((np.array([1.0, 0.0]), (np.array([0, 1]), np.array([0, 1]))), shape=(2, 3))
+    assert stored.nnz == 2 and list(pick(stored, None, None)[2]) == [0]  # a stored zero does not keep a column
     assert np.array_equal(pick(A, 4, None, drop_empty=False)[2], np.arange(30))
-
-
-def test_dense_and_sparse_data_are_chosen_alike():
-    A = matrix()
-    assert all(np.array_equal(a, b) for a, b in zip(pick(A, 9, 5)[1:], pick(csr_array(A), 9, 5)[1:], strict=True))
 
 
 def test_the_seed_decides_and_all_rows_are_all_rows():
     A = matrix()
-    again, other = pick(A, 8, 6), pick(A, 8, 6, seed=1)
-    assert np.array_equal(pick(A, 8, 6)[1], again[1]) and not np.array_equal(other[1], again[1])
+    first, other = pick(A, 8, 6), pick(A, 8, 6, seed=1)
+    for again in (pick(A, 8, 6), pick(csr_array(A), 8, 6)):  # dense and sparse alike
+        assert np.array_equal(again[1], first[1]) and np.array_equal(again[2], first[2])
+    assert not np.array_equal(other[1], first[1])
     # whether one asks for all rows or does not ask, the same columns come
     assert np.array_equal(pick(A, 40, 6)[2], pick(A, None, 6)[2])
     assert np.array_equal(pick(A, 40, 6)[1], np.arange(40))
-
-
-def test_every_row_may_be_chosen():
-    seen = {row for seed in range(60) for row in pick(matrix(), 8, None, seed)[1]}
+    seen = {row for seed in range(60) for row in pick(A, 8, None, seed)[1]}
     assert seen == set(range(40))  # missed with probability 40 * 0.8^60 < 1e-4
 
 
@@ -96,36 +82,25 @@ def test_numbers_that_are_not_finite_are_refused(kind):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_the_papers_recipe_divides_by_lengths_of_the_columns_as_they_are(kind):
-    A = 1.0 + matrix(density=1.0)  # far from centred, so that the order of the two operations matters
-    X = unit_then_centred(kind(A))
-    assert np.allclose(X.mean(axis=0), 0, atol=1e-15)
-    lengths = np.sqrt((A**2).sum(axis=0))
-    assert np.allclose(X * lengths, A - A.mean(axis=0), atol=1e-12)
-    assert not np.allclose(np.linalg.norm(X, axis=0), 1)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_the_recipe_of_gene_expressions_ends_with_unit_columns(kind):
-    A = 1.0 + matrix(density=1.0)
-    X = centred_then_unit(kind(A))
-    assert np.allclose(X.mean(axis=0), 0, atol=1e-15)
-    assert np.allclose(np.linalg.norm(X, axis=0), 1, rtol=1e-14)
-    assert np.allclose(np.sum(X * (A - A.mean(axis=0)), axis=0), np.linalg.norm(A - A.mean(axis=0), axis=0))
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_a_zero_column_stays_zero(kind):
-    A = np.array([[3.0, 0.0], [4.0, 0.0]])
-    B = unit_columns(kind(A))
-    assert np.allclose(B.toarray() if kind is csr_array else B, [[0.6, 0.0], [0.8, 0.0]], rtol=1e-15, atol=0)
-    assert type(B) is type(kind(A))
+def test_the_order_of_scaling_and_centring(kind):
+    A = 1.0 + matrix(density=1.0)  # far from centred, so that the order matters
+    lengths, C = np.sqrt((A**2).sum(axis=0)), A - A.mean(axis=0)
+    paper, genes = scale_then_centre(kind(A)), centre_then_scale(kind(A))
+    for X in (paper, genes):
+        assert np.allclose(X.mean(axis=0), 0, atol=1e-15)
+    assert np.allclose(paper * lengths, C, atol=1e-12)
+    assert not np.allclose(np.linalg.norm(paper, axis=0), 1)
+    assert np.allclose(np.linalg.norm(genes, axis=0), 1, rtol=1e-14)
+    assert np.allclose(np.sum(genes * C, axis=0), np.linalg.norm(C, axis=0))
+    zero = normalise_columns(kind(np.array([[3.0, 0.0], [4.0, 0.0]])))
+    dense = zero.toarray() if kind is csr_array else zero
+    assert np.allclose(dense, [[0.6, 0.0], [0.8, 0.0]], rtol=1e-15, atol=0) and type(zero) is type(kind(A))
 
 
 def test_large_sparse_data_are_not_made_dense(monkeypatch):
     A = csr_array(matrix().astype(float))
     monkeypatch.setattr(_prepare, "MOST_BYTES", 8 * 40 * 30)
-    assert unit_then_centred(A).shape == (40, 30)
+    assert scale_then_centre(A).shape == (40, 30)
     monkeypatch.setattr(_prepare, "MOST_BYTES", 8 * 40 * 30 - 1)
     with pytest.raises(ValueError, match="40 by 30 .* raw=True and orthoprox.maps.Centred"):
-        unit_then_centred(A)
+        scale_then_centre(A)

@@ -7,19 +7,14 @@ import os
 import numpy as np
 import pytest
 
-from datasets.helpers import ORIGINAL, PACKED, counts, sha256, tiny
-from orthoprox.datasets import DATASETS, DataDamaged, DataUnavailable, load
+from datasets.helpers import ORIGINAL, PACKED, counts, npz_bytes, sha256, tiny
+from orthoprox.datasets import DATASETS, DataDamaged, DataUnavailable, load, why_unavailable
+from orthoprox.datasets._stored import FileOrigin
 
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
     monkeypatch.setitem(DATASETS, "tiny", tiny())
-
-
-def prepared():
-    A = np.delete(counts(), 2, axis=1)
-    A = A / np.linalg.norm(A, axis=0)
-    return A - A.mean(axis=0)
 
 
 @pytest.mark.parametrize(("name", "content"), [("tiny.npz", PACKED), ("tiny.mat", ORIGINAL)])
@@ -28,53 +23,45 @@ def test_our_file_and_the_original_give_the_same(tmp_path, name, content):
     folder.mkdir()
     (folder / name).write_bytes(content)
     data = load("tiny", folder=folder)
-    assert np.allclose(data.X, prepared(), rtol=0, atol=1e-15)
+    A = np.delete(counts(), 2, axis=1)
+    A = A / np.linalg.norm(A, axis=0)
+    assert np.allclose(data.X, A - A.mean(axis=0), rtol=0, atol=1e-15)
     assert data.checksum == sha256(content)
     assert list(data.columns) == [0, 1, 3, 4, 5, 6, 7, 8]
     assert (data.source, data.licence) == ("made here", "none")
 
 
-def test_the_environment_names_a_folder_and_the_argument_goes_first(tmp_path, monkeypatch):
-    (tmp_path / "tiny.npz").write_bytes(PACKED)
-    monkeypatch.setenv("ORTHOPROX_DATA", str(tmp_path))
-    assert load("tiny").X.shape == (12, 8)
-    with pytest.raises(DataUnavailable, match="is no folder"):
-        load("tiny", folder=tmp_path / "other")
-
-
-def test_a_folder_that_is_named_is_the_only_place(tmp_path, cache_of_the_test):
+def test_a_folder_that_is_named_is_the_only_place(tmp_path, monkeypatch, cache_of_the_test):
     cache_of_the_test.mkdir()
     (cache_of_the_test / "tiny.mat").write_bytes(ORIGINAL)
     assert load("tiny").X.shape == (12, 8)  # from the cache, with no network
     with pytest.raises(DataUnavailable, match=r"has neither tiny.npz nor tiny.mat. Put one there.* --data-dir"):
         load("tiny", folder=tmp_path)
+    (tmp_path / "tiny.npz").write_bytes(PACKED)
+    monkeypatch.setenv("ORTHOPROX_DATA", str(tmp_path))
+    assert load("tiny").checksum == sha256(PACKED)  # the environment goes before the cache, the argument before both
+    with pytest.raises(DataUnavailable, match="is not a folder"):
+        load("tiny", folder=tmp_path / "other")
 
 
-@pytest.mark.parametrize("name", ["tiny.npz", "tiny.mat"])
-@pytest.mark.parametrize(
-    "change", [lambda b: b[:-1], lambda b: b + b"x", lambda b: b[:99] + bytes([b[99] ^ 1]) + b[100:], lambda _: b""]
-)
-def test_a_damaged_file_is_refused_and_stays_as_it_is(tmp_path, name, change):
-    content = change(PACKED if name == "tiny.npz" else ORIGINAL)
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataDamaged, match=f"damaged or another file: wanted sha256 .*found {sha256(content)}"):
-        load("tiny", folder=tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == [name]
-    assert (tmp_path / name).read_bytes() == content
+@pytest.mark.parametrize(("name", "content"), [("tiny.npz", PACKED), ("tiny.mat", ORIGINAL)])
+def test_a_damaged_file_is_refused_and_stays_as_it_is(tmp_path, name, content):
+    for damaged in (content[:-1], content + b"x", content[:99] + bytes([content[99] ^ 1]) + content[100:], b""):
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(DataDamaged, match=f"a different file: expected sha256 .*found {sha256(damaged)}"):
+            load("tiny", folder=tmp_path)
+        assert [file.name for file in tmp_path.iterdir()] == [name]
+        assert (tmp_path / name).read_bytes() == damaged
 
 
-def test_an_unchecked_file_is_read_as_it_is_or_told_broken(tmp_path):
-    import io
-
-    file = io.BytesIO()
-    np.savez(file, X=np.eye(4))
-    (tmp_path / "tiny.npz").write_bytes(file.getvalue())
+def test_an_unchecked_file_is_read_as_it_is_or_refused(tmp_path):
+    (tmp_path / "tiny.npz").write_bytes(npz_bytes(np.eye(4)))
     with pytest.raises(DataDamaged):
         load("tiny", folder=tmp_path)
     assert load("tiny", folder=tmp_path, check=False, raw=True).X.shape == (4, 4)
     for content in (b"", b"no archive", PACKED[: len(PACKED) // 2]):
         (tmp_path / "tiny.npz").write_bytes(content)
-        with pytest.raises(DataDamaged, match="tiny.npz cannot be read .*Get the file anew"):
+        with pytest.raises(DataDamaged, match="tiny.npz cannot be read .*Download the file again"):
             load("tiny", folder=tmp_path, check=False)
 
 
@@ -96,6 +83,24 @@ def test_a_file_that_may_not_be_read(tmp_path):
     (tmp_path / "tiny.npz").chmod(0)
     with pytest.raises(DataUnavailable, match="cannot be read"):
         load("tiny", folder=tmp_path)
+
+
+def test_why_unavailable_looks_and_does_not_read(tmp_path, monkeypatch, cache_of_the_test):
+    monkeypatch.setattr(FileOrigin, "matrix", lambda *_: pytest.fail("data were read"))
+    assert "neither tiny.npz nor tiny.mat" in why_unavailable("tiny-5-3", folder=tmp_path)
+    assert "could not be downloaded" in why_unavailable("tiny")
+    for folder in (tmp_path, cache_of_the_test):
+        (folder / "tiny.mat").write_bytes(b"not looked into")
+    assert why_unavailable("tiny-5-3", folder=tmp_path) is None is why_unavailable("tiny")
+    assert why_unavailable("digits-50-20") is None is why_unavailable("randn-50-20")
+    monkeypatch.setitem(DATASETS, "tiny", tiny(complete=50))
+    assert "The original has 50" in why_unavailable("tiny-13-3", folder=tmp_path)
+    for name, sentence in {
+        **{"tiny-51": "at most 12", "tiny-5-10": "at most 9", "tiny-0": "at least 1"},
+        **{"randn": "give samples", "tinny": "Did you mean 'tiny'"},
+    }.items():
+        with pytest.raises(ValueError, match=sentence):
+            why_unavailable(name, folder=tmp_path)
 
 
 def test_states_without_a_network(tmp_path, cache_of_the_test):

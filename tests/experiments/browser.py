@@ -29,21 +29,10 @@ class Page:
             os.dup2(a, 3)
             os.dup2(b, 4)
 
-        flags = [
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--remote-debugging-pipe",
-            "--window-size=1100,1500",
-            f"--user-data-dir={profile}",
-            "about:blank",
-        ]
+        flags = "headless=new no-sandbox disable-gpu disable-dev-shm-usage no-first-run disable-background-networking "
+        flags += "disable-component-update remote-debugging-pipe window-size=1100,1500"
         self._process = subprocess.Popen(
-            [chromium(), *flags],
+            [chromium(), *(f"--{flag}" for flag in flags.split()), f"--user-data-dir={profile}", "about:blank"],
             preexec_fn=place,
             close_fds=False,
             stdout=subprocess.DEVNULL,

@@ -8,13 +8,14 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from experiments.tiny import made_up, tiny
-from orthoprox.experiments.figures import _figure, draw
-from orthoprox.experiments.gather import Gathered
+from orthoprox._fields import replace
+from orthoprox.experiments import Method, Results
+from orthoprox.experiments.figures import draw
 from orthoprox.experiments.outputs import publish, write_outputs
-from orthoprox.experiments.report import report, thinned
-from orthoprox.experiments.spec import Method
+from orthoprox.experiments.report import report
 from orthoprox.experiments.table import COLUMNS, as_csv, as_markdown, as_text, matrix
 
 METHODS = (Method("A", "oadmm"), Method("B </script><b>", "radmm"))
@@ -22,7 +23,7 @@ CURVE = np.geomspace(10, 0.1, 400)
 
 
 @pytest.fixture
-def gathered():
+def results():
     experiment = tiny(name="figure1", weights=(5.0,), kept=(0.1, 0.2), methods=METHODS)
     runs = [
         made_up(method.label, 0.1, dataset=dataset, kept=kept, seed=seed, curve=CURVE)
@@ -31,109 +32,99 @@ def gathered():
         for kept in experiment.kept
         for seed in experiment.seeds
     ]
-    return Gathered((experiment,), tuple(runs), ())
+    return Results((experiment,), tuple(runs), ())
 
 
-def test_the_csv_has_every_run_with_its_numbers(gathered):
-    lines = list(csv.DictReader(as_csv(gathered.runs).splitlines()))
+def test_the_csv_has_every_run_with_its_numbers(results):
+    lines = list(csv.DictReader(as_csv(results.runs).splitlines()))
     assert len(lines) == 16 and tuple(lines[0]) == COLUMNS
-    first = lines[0]
-    assert (first["method"], first["dataset"], first["seed"], first["k"], first["kept"]) == (
-        "A",
-        "randn-40-12",
-        "0",
-        "4",
-        "0.1",
-    )
-    assert float(first["objective"]) == 0.1 and float(first["variance_kept"]) == 0.5
-    assert (first["nonzeros"], first["nonzeros_y"], first["iterations"], first["seconds"]) == ("5", "4", "7", "1.5")
-
-
-def test_a_csv_keeps_seven_digits():
+    wanted = {"method": "A", "dataset": "randn-40-12", "seed": "0", "k": "4", "kept": "0.1", "objective": "0.1"}
+    wanted |= {"variance_kept": "0.5", "nonzeros": "5", "nonzeros_y": "4", "iterations": "7", "seconds": "1.5"}
+    assert {name: lines[0][name] for name in wanted} == wanted
     (line,) = csv.DictReader(as_csv([made_up("A", 1 / 3)]).splitlines())
     assert line["objective"] == "0.3333333"
 
 
-def test_tables_for_people(gathered):
-    assert as_markdown(gathered.runs).count("\n") == 18
-    assert "| randn-40-12 | 5 | 4 | A | 0 | 0.1 | 1.0e-01 | 5, 4 | 50.0 % | 7 | 1.50 |" in as_markdown(gathered.runs)
-    assert len(as_text(gathered.runs).splitlines()) == 17
+def test_tables_for_people(results):
+    assert as_markdown(results.runs).count("\n") == 18
+    assert "| randn-40-12 | 5 | 4 | A | 0 | 0.1 | 1.0e-01 | 5, 4 | 50.0 % | 7 | 1.50 |" in as_markdown(results.runs)
+    head, first, *rest = as_text(results.runs).splitlines()
+    assert len(rest) == 15 and head.split()[:3] == ["method", "seed", "objective"]
+    assert first.split() == ["A", "0", "0.1", "1.0e-01", "5,", "4", "50.0", "%", "7", "1.50", "seconds"]
 
 
 def test_the_matrix_has_medians_and_the_lowest_in_bold():
     runs = [made_up("A", value, seed=seed) for seed, value in enumerate((1.0, 5.0, 2.0))]
     runs += [made_up("B", 3.0), made_up("C", 2.0), made_up("B", 1.0, dataset="randn-60-12")]
     lines = matrix(runs).splitlines()
-    assert lines[0] == "| data | weight | k | A | B | C |"
+    assert lines[:2] == ["| data | weight | k | A | B | C |", "|---|---|---|---|---|---|"]
     assert lines[2:] == [
         "| randn-40-12 | 5 | 0.1 nr | **2** | 3 | **2** |",
         "| randn-60-12 | 5 | 0.1 nr |  | **1** |  |",
     ]
 
 
-def test_everything_is_written(gathered, tmp_path):
+def test_everything_is_written(results, tmp_path):
     folder = tmp_path / "ergebnisse ü"
-    made = write_outputs(gathered, folder, title="T")
-    names = {path.relative_to(folder).as_posix() for path in made}
-    figures = {
-        f"figures/figure1-k{k}-{axis}.{e}" for k in (0.1, 0.2) for axis in ("seconds", "steps") for e in ("png", "pdf")
-    }
+    experiment = replace(results.experiments[0], kept=(0.1,), datasets=("randn-40-12",))
+    small = Results((experiment,), results.runs, ())
+    paths = write_outputs(small, folder, title="T")
+    names = {path.relative_to(folder).as_posix() for path in paths}
+    figures = {f"figures/figure1-k0.1-{axis}.{ending}" for axis in ("seconds", "work") for ending in ("png", "pdf")}
     assert names == {"table.csv", "table.md", "report.html", "ledger.md"} | figures
     assert not list(folder.rglob("*.part"))
-    for path in made:
+    for path in paths:
         if path.suffix in (".png", ".pdf"):
             content = path.read_bytes()
             assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"%PDF") and len(content) > 5000
-
-
-def test_without_claims_there_is_no_ledger_and_a_figure_is_the_same_again(gathered, tmp_path):
-    experiment = tiny(name="figure1", datasets=("randn-40-12",), weights=(5.0,), kept=(0.1,), methods=METHODS)
-    small = Gathered((experiment,), gathered.runs, ())
-    write_outputs(small, tmp_path, title="T", claims=False)
-    assert not (tmp_path / "ledger.md").exists()
-    drawn = tmp_path / "figures/figure1-k0.1-seconds.pdf"
+    watched = Results((replace(experiment, watch="lyapunov"),), results.runs, ())
+    assert {path.name for path in write_outputs(watched, tmp_path, title="T", claims=False)} == {
+        *("table.csv", "table.md", "report.html")
+    }
+    drawn = folder / "figures/figure1-k0.1-seconds.pdf"
     first = drawn.read_bytes()
-    draw(experiment, small.runs, tmp_path / "figures", endings=("pdf",))
+    draw(experiment, small.runs, folder / "figures", endings=("pdf",))
     assert drawn.read_bytes() == first
 
 
-def test_a_figure_has_a_panel_for_each_data_set_and_a_curve_for_each_method(gathered):
-    (experiment,) = gathered.experiments
-    shown = [run for run in gathered.runs if (run.job.kept, run.job.seed) == (0.1, 0)]
-    canvas = _figure(experiment, shown, "seconds", "title")
-    panels = [panel for panel in canvas.axes if panel.axison]
-    assert [panel.get_title() for panel in panels] == list(experiment.datasets)
-    for panel in panels:
-        assert panel.get_yscale() == "log" and len(panel.lines) == 2
-        assert np.array_equal(panel.lines[0].get_ydata(), CURVE)
-        assert panel.lines[0].get_xdata()[-1] == 10.0
-        looks = {(line.get_linestyle(), line.get_marker()) for line in panel.lines}
-        assert len(looks) == 2  # told apart without colour
-    eight = tiny(datasets=tuple(f"randn-{m}-12" for m in range(40, 48)), methods=METHODS, weights=(5.0,))
-    whole = _figure(eight, [made_up("A", 1.0, dataset=d, curve=CURVE) for d in eight.datasets], "steps", "t")
-    shape = whole.axes[0].get_subplotspec().get_gridspec()
+@pytest.fixture
+def canvases(monkeypatch):
+    """The figures that are drawn, by the name of their file, instead of the files."""
+    drawn = {}
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: drawn.update({path.name: self}))
+    return drawn
+
+
+def test_a_figure_has_a_panel_for_each_data_set_and_a_curve_for_each_method(results, canvases, tmp_path):
+    (experiment,) = results.experiments
+    low = [
+        replace(run, archive=shifted(run.archive)) for run in results.runs if (run.job.seed, run.job.kept) != (0, 0.1)
+    ]
+    first = [run for run in results.runs if (run.job.seed, run.job.kept) == (0, 0.1)]
+    draw(experiment, [*first, *low], tmp_path, endings=("png",))
+    assert list(canvases) == [f"figure1-k{k}-{axis}.png" for k in (0.1, 0.2) for axis in ("seconds", "work")]
+    for axis, last in (("seconds", 10.0), ("work", 399.0)):
+        panels = [panel for panel in canvases[f"figure1-k0.1-{axis}.png"].axes if panel.axison]
+        assert [panel.get_title() for panel in panels] == list(experiment.datasets)
+        for panel in panels:
+            assert panel.get_yscale() == "log" and len(panel.lines) == 2  # those of one seed, weight and k
+            assert all(np.array_equal(line.get_ydata(), CURVE) for line in panel.lines)
+            assert panel.lines[0].get_xdata()[-1] == last
+            assert len({(line.get_linestyle(), line.get_marker()) for line in panel.lines}) == 2
+    other = canvases["figure1-k0.2-work.png"].axes[0]
+    assert other.get_yscale() == "linear" and np.array_equal(other.lines[0].get_ydata(), CURVE - 5)
+
+
+def shifted(archive):
+    """Values of both signs, which no logarithmic axis can show."""
+    return replace(archive, history={**archive.history, "objective": archive.history["objective"] - 5})
+
+
+def test_eight_data_sets_fill_two_rows(canvases, tmp_path):
+    eight = tiny(datasets=tuple(f"randn-{m}-12" for m in range(40, 48)), methods=METHODS, weights=(5.0,), kept=(0.1,))
+    draw(eight, [made_up("A", 1.0, dataset=d, curve=CURVE) for d in eight.datasets], tmp_path)
+    shape = canvases["tiny-k0.1-work.pdf"].axes[0].get_subplotspec().get_gridspec()
     assert (shape.nrows, shape.ncols) == (2, 4)
-
-
-def test_the_curves_are_those_of_one_seed_weight_and_k(gathered, tmp_path, monkeypatch):
-    shown = []
-
-    def seen(experiment, runs, axis, title):
-        shown.append({(run.job.seed, run.job.kept, axis) for run in runs})
-        return Canvas()
-
-    class Canvas:
-        def savefig(self, *_, **__): ...
-
-    monkeypatch.setattr("orthoprox.experiments.figures._figure", seen)
-    draw(gathered.experiments[0], gathered.runs, tmp_path)
-    assert shown == [{(0, kept, axis)} for kept in (0.1, 0.2) for axis in ("seconds", "steps")]
-
-
-def test_values_that_are_not_positive_are_drawn_on_a_plain_scale():
-    experiment = tiny(datasets=("randn-40-12",), methods=METHODS, weights=(5.0,))
-    canvas = _figure(experiment, [made_up("A", -1.0, curve=[1.0, 0.0, -1.0])], "steps", "t")
-    assert canvas.axes[0].get_yscale() == "linear"
 
 
 # The page.
@@ -143,8 +134,8 @@ def data_in(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
 
 
-def test_the_page_is_one_file_and_asks_for_nothing(gathered):
-    page = report(gathered, title="A <title> & more")
+def test_the_page_is_one_file_and_asks_for_nothing(results):
+    page = report(results, title="A <title> & more")
     links = set(re.findall(r"https?://[^\"' <]+", page))
     assert links == {"http://www.w3.org/2000/svg"}  # a name, not an address that is visited
     assert "<title>A &lt;title&gt; &amp; more</title>" in page
@@ -152,28 +143,22 @@ def test_the_page_is_one_file_and_asks_for_nothing(gathered):
     assert "default-src 'none'" in page
 
 
-def test_the_page_holds_thinned_curves_and_every_row(gathered):
-    data = data_in(report(gathered, points=50))
+def test_the_page_holds_thin_curves_and_every_row(results):
+    data = data_in(report(results, points=50))
     assert len(data["curves"]) == 8  # the first seed
     assert len(data["rows"]) == 16 and tuple(data["columns"]) == COLUMNS
     for curve in data["curves"]:
-        assert len(curve["objective"]) == len(curve["seconds"]) == len(curve["steps"]) == 50
+        assert len(curve["objective"]) == len(curve["seconds"]) == len(curve["work"]) == 50
         assert (curve["objective"][0], curve["objective"][-1]) == (10, 0.1)
     assert list(data["styles"]) == [method.label for method in METHODS]
     assert data["experiments"][0]["settings"]["methods"]["A"] == {"solver": "oadmm"}
 
 
-def test_what_is_not_finite_is_nothing(gathered):
+def test_what_is_not_finite_is_nothing(results):
     run = made_up("A", float("nan"), curve=[1.0, np.inf, 2.0])
-    data = data_in(report(Gathered(gathered.experiments, (run,), ())))
+    data = data_in(report(Results(results.experiments, (run,), ())))
     assert data["curves"][0]["objective"] == [1, None, 2]
     assert data["rows"][0][COLUMNS.index("objective")] is None
-
-
-def test_thinning_keeps_both_ends():
-    for count in (1, 2, 99, 100, 101, 5000):
-        kept = thinned(count, 100)
-        assert len(kept) == min(count, 100) and kept[0] == 0 and kept[-1] == count - 1
 
 
 def test_a_full_report_stays_small():
@@ -182,14 +167,15 @@ def test_a_full_report_stays_small():
     curve = np.sort(rng.random(400))[::-1]
     run = made_up("OADMM-EP", 0.123456789, curve=curve, criticality=1.23456e-5, seconds_used=3.00012345)
     one = tiny(name="figure1", datasets=("randn-40-12",), weights=(5.0,), kept=(0.1,))
-    few, many = (len(report(Gathered((one,), (run,) * n, ()))) for n in (1, 11))
+    few, many = (len(report(Results((one,), (run,) * n, ()))) for n in (1, 11))
     assert few + 870 * (many - few) / 10 + 1300 * 150 < 3.2e6
 
 
-def test_the_committed_form(gathered, tmp_path):
-    made = {path.relative_to(tmp_path).as_posix() for path in publish(gathered, tmp_path, command="the command")}
-    assert {"reproduction.md", "reproduction/table.csv", "reproduction/report.html"} <= made
-    assert "reproduction/figure1-k0.1-seconds.png" in made and not any(name.endswith(".pdf") for name in made)
+def test_the_committed_form(results, tmp_path):
+    results = replace(results, experiments=(replace(results.experiments[0], kept=(0.1,), datasets=("randn-40-12",)),))
+    paths = {path.relative_to(tmp_path).as_posix() for path in publish(results, tmp_path, command="the command")}
+    assert {"reproduction.md", "reproduction/table.csv", "reproduction/report.html"} <= paths
+    assert "reproduction/figure1-k0.1-seconds.png" in paths and not any(name.endswith(".pdf") for name in paths)
     text = (tmp_path / "reproduction.md").read_text()
     assert "![figure1-k0.1-seconds](reproduction/figure1-k0.1-seconds.png)" in text
     assert text.startswith("# The paper's experiments") and "`the command`" in text

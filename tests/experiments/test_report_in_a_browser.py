@@ -7,9 +7,8 @@ import pytest
 
 from experiments.browser import Page, chromium
 from experiments.tiny import made_up, tiny
-from orthoprox.experiments.gather import Gathered
+from orthoprox.experiments import Method, Results
 from orthoprox.experiments.report import report
-from orthoprox.experiments.spec import Method
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no chromium here (Debian: apt install chromium)")
 
@@ -19,32 +18,17 @@ DATA = ("randn-40-12", "randn-60-12")
 
 
 def results():
-    experiment = tiny(
-        name="figure1",
-        title="First",
-        datasets=DATA,
-        weights=(5.0,),
-        kept=(0.1, 0.2),
-        methods=tuple(Method(label, "oadmm") for label in LABELS),
-    )
-    second = tiny(
-        name="figure2", title="Second", datasets=DATA[:1], weights=(5.0,), kept=(0.1,), methods=experiment.methods
-    )
-    runs = [
-        made_up(
-            label,
-            ENDS[i] * (1 + j),
-            dataset=data,
-            kept=kept,
-            seed=seed,
-            curve=np.geomspace(100, ENDS[i] * (1 + j), 150),
-        )
-        for i, label in enumerate(LABELS)
-        for j, data in enumerate(DATA)
-        for kept in (0.1, 0.2)
-        for seed in (0, 1)
-    ]
-    return Gathered((experiment, second), tuple(runs), ())
+    methods = tuple(Method(label, "oadmm") for label in LABELS)
+    shared = {"weights": (5.0,), "methods": methods}
+    first = tiny(name="figure1", title="First", datasets=DATA, kept=(0.1, 0.2), **shared)
+    second = tiny(name="figure2", title="Second", datasets=DATA[:1], kept=(0.1,), **shared)
+    runs = []
+    for label, end in zip(LABELS, ENDS, strict=True):
+        for data, last in zip(DATA, (end, 2 * end), strict=True):
+            for kept, seed in ((0.1, 0), (0.1, 1), (0.2, 0), (0.2, 1)):
+                curve = np.geomspace(100, last, 150)
+                runs.append(made_up(label, last, dataset=data, kept=kept, seed=seed, curve=curve))
+    return Results((first, second), tuple(runs), ())
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +141,7 @@ def test_scales_axes_and_quantities_can_be_chosen(page):
     assert ticks(page, "x") == ["1", "10"]
     page.click("#logx")
     assert curves(page) == before
-    page.choose("#axis", "steps")
+    page.choose("#axis", "work")
     assert max(float(text) for text in ticks(page, "x")) > 100
     page.choose("#axis", "seconds")
     page.choose("#quantity", "criticality")

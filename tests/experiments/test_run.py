@@ -11,15 +11,13 @@ import time
 
 import pytest
 
-from experiments.tiny import mischief, tiny
+from experiments.tiny import mischief, slow, tiny
 from orthoprox._fields import replace
 from orthoprox.experiments import gather, run
-from orthoprox.experiments.gather import enlist, listed
+from orthoprox.experiments.gather import add_to_manifest, read_manifest
 from orthoprox.experiments.store import load
 from orthoprox.experiments.table import as_csv
 from orthoprox.experiments.worker import answer
-
-TIMES = {"seconds"}
 
 
 def jobs_of(experiment):
@@ -28,57 +26,42 @@ def jobs_of(experiment):
 
 def table(folder, experiment):
     """The table without its times."""
-    gathered = gather(folder, [experiment])
-    assert not gathered.missing
-    return [
-        {k: v for k, v in row.items() if k not in TIMES} for row in csv.DictReader(as_csv(gathered.runs).splitlines())
-    ]
+    results = gather(folder, [experiment])
+    assert not results.missing
+    return [{**line, "seconds": None} for line in csv.DictReader(as_csv(results.runs).splitlines())]
 
 
-@pytest.fixture(scope="module")
-def unbroken(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ünbroken results")
-    told = []
-    outcome = run(jobs_of(tiny()), folder, processes=2, told=lambda outcome, job: told.append((outcome.done, job)))
-    return folder, outcome, told
-
-
-def test_every_run_has_a_file(unbroken):
-    folder, outcome, told = unbroken
-    assert (outcome.total, outcome.present, outcome.done, outcome.failures) == (12, 0, 12, [])
-    assert [done for done, _ in told] == list(range(1, 13))
-    assert {job.key for _, job in told} == {job.key for job in jobs_of(tiny())}
-    assert len(list(folder.rglob("*.npz"))) == 12 and not list(folder.rglob("*.part"))
-
-
-def test_every_process_has_one_thread(unbroken):
-    folder, *_ = unbroken
+def test_every_run_is_made_once(tmp_path):
+    folder, progress = tmp_path / "ünbroken results", []
+    jobs = jobs_of(tiny())
+    tally = run(jobs, folder, processes=2, on_progress=lambda tally, job: progress.append((tally.done, job.key)))
+    assert (tally.total, tally.present, tally.done, tally.failures) == (12, 0, 12, [])
+    assert [done for done, _ in progress] == list(range(1, 13))
+    assert {key for _, key in progress} == {job.key for job in jobs}
+    files = sorted(job.file(folder) for job in jobs)
+    assert sorted(folder.rglob("*.npz")) == files and not list(folder.rglob("*.part"))
     assert {one.facts["machine"]["blas_threads"] for one in gather(folder, [tiny()]).runs} == {"1"}
-
-
-def test_what_exists_is_skipped(unbroken):
-    folder, *_ = unbroken
-    times = {path: path.stat().st_mtime_ns for path in folder.rglob("*.npz")}
-    outcome = run(jobs_of(tiny()), folder, told=lambda *_: pytest.fail("something was run"))
-    assert (outcome.present, outcome.done) == (12, 0)
-    assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*.npz")}
-
-
-def test_a_damaged_file_is_done_again(unbroken):
-    folder, *_ = unbroken
-    before = table(folder, tiny())
-    victim = jobs_of(tiny())[4].file(folder)
+    # the same again, and the same under another label: nothing is run
+    twice = tiny(methods=(*tiny().methods, replace(tiny().methods[0], label="again")))
+    times = [file.stat().st_mtime_ns for file in files]
+    tally = run(jobs_of(twice), folder, on_progress=lambda *_: pytest.fail("something was run"))
+    assert (tally.total, tally.present, tally.done) == (12, 12, 0)
+    assert times == [file.stat().st_mtime_ns for file in files]
+    # a damaged file: that run alone
+    before, victim = table(folder, tiny()), jobs[4].file(folder)
     victim.write_bytes(victim.read_bytes()[:500])
-    assert [job.key for *_, job in gather(folder, [tiny()]).missing] == [jobs_of(tiny())[4].key]
-    outcome = run(jobs_of(tiny()), folder)
-    assert (outcome.present, outcome.done) == (11, 1)
+    assert [job.key for *_, job in gather(folder, [tiny()]).missing] == [jobs[4].key]
+    tally = run(jobs, folder)
+    assert (tally.present, tally.done) == (11, 1)
     assert table(folder, tiny()) == before
 
 
-def test_one_label_more_is_no_run_more(unbroken):
-    folder, *_ = unbroken
-    twice = tiny(methods=(*tiny().methods, replace(tiny().methods[0], label="again")))
-    assert run(jobs_of(twice), folder).total == 12
+def test_a_job_is_hashed_once(tmp_path, monkeypatch):
+    counted = []
+    monkeypatch.setattr("orthoprox.experiments.spec.fingerprint", lambda name: counted.append(name) or "")
+    jobs = jobs_of(tiny(datasets=("randn-40-12",), seeds=(0,)))
+    assert run(jobs, tmp_path).done == 3
+    assert len(counted) == 2 * len(jobs)  # of the solver and of the data
 
 
 def test_a_run_that_fails_does_not_keep_the_others(tmp_path):
@@ -88,57 +71,49 @@ def test_a_run_that_fails_does_not_keep_the_others(tmp_path):
         iterations=3,
         methods=(*mischief(tmp_path, "Raises", "Dies", "Talks"), tiny().methods[2]),
     )
-    outcome = run(jobs_of(experiment), tmp_path / "out")
-    assert outcome.done == 2
-    why = {failure.job.solver.rpartition(":")[2]: failure.sentence for failure in outcome.failures}
+    tally = run(jobs_of(experiment), tmp_path / "out")
+    assert tally.done == 2
+    why = {failure.job.solver.rpartition(":")[2]: failure.sentence for failure in tally.failures}
     assert set(why) == {"Raises", "Dies"}
     assert "no step today" in why["Raises"] and "code 7" in why["Dies"]
-    assert not any(failure.data for failure in outcome.failures)
+    assert not any(failure.data for failure in tally.failures)
     assert "words on standard output" in (tmp_path / "out/runs/log.txt").read_text()
-    gathered = gather(tmp_path / "out", [experiment])
-    assert [one.label for one in gathered.runs] == ["Talks", "Sub-Grad"]
-    assert gathered.runs[0].objective == gathered.runs[1].objective
+    results = gather(tmp_path / "out", [experiment])
+    assert [one.label for one in results.runs] == ["Talks", "Sub-Grad"]
+    assert results.runs[0].objective == results.runs[1].objective
 
 
-def test_data_that_cannot_be_had_are_told_apart(tmp_path, monkeypatch):
+def test_missing_data_are_a_failure_of_their_own(tmp_path):
     job = replace(jobs_of(tiny())[0], dataset="mnist-20-10")
-    order = {"job": vars(job), "folder": str(tmp_path), "data_folder": str(tmp_path)}
-    said = answer(order)
-    assert said["data"] and "mnist" in said["error"]
+    order = {"job": vars(job), "file": str(tmp_path / "a.npz"), "data_folder": str(tmp_path)}
+    reply = answer(order)
+    assert reply["data"] and "mnist" in reply["error"]
     assert answer({**order, "job": vars(jobs_of(tiny())[0])}) == {"error": None, "data": False}
-
-
-def test_processes_must_be_at_least_one(tmp_path):
+    assert load(tmp_path / "a.npz").facts["dataset"] == "randn-40-12"
     with pytest.raises(ValueError, match="At least one process"):
         run([], tmp_path, processes=0)
 
 
 RUNNER = """
-import sys, pathlib
+import json, sys, pathlib
 sys.path.insert(0, {tests!r})
-from experiments.tiny import mischief, tiny
+from experiments.tiny import mischief, slow
 from orthoprox.experiments import run
 folder, users = map(pathlib.Path, sys.argv[1:])
-experiment = tiny(methods=mischief(users, "Slow"), seeds=(0, 1, 2), iterations=30)
-outcome = run([job for _, job in experiment.jobs()], folder, processes=2)
-print(outcome.done, outcome.interrupted)
+tally = run([job for _, job in slow(users).jobs()], folder, processes=2)
+print(tally.done, tally.interrupted)
 """
 
 
 def started(*folders):
-    code = RUNNER.format(tests=os.path.dirname(os.path.dirname(__file__)))
+    """The runner in a process that heeds Ctrl-C, which a shell's background jobs ignore."""
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, folders)],
+        [sys.executable, "-c", RUNNER.format(tests=os.path.dirname(os.path.dirname(__file__))), *map(str, folders)],
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=heeds_ctrl_c,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         start_new_session=True,
     )
-
-
-def heeds_ctrl_c():
-    """A shell's background jobs ignore it, and so would what they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until(condition, seconds=120.0):
@@ -149,17 +124,17 @@ def until(condition, seconds=120.0):
 
 
 @pytest.fixture(scope="module")
-def slow(tmp_path_factory):
+def unbroken(tmp_path_factory):
     """An experiment of slow runs, where its solver stands, and its table when nothing interferes."""
     users, whole = tmp_path_factory.mktemp("users"), tmp_path_factory.mktemp("whole")
-    experiment = tiny(methods=mischief(users, "Slow"), seeds=(0, 1, 2), iterations=30)
+    experiment = slow(users)
     assert run(jobs_of(experiment), whole, processes=2).done == 6
     return experiment, users, table(whole, experiment)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "ctrl-c"])
-def test_a_broken_run_goes_on_to_the_same_table(tmp_path, slow, how):
-    experiment, users, expected = slow
+def test_a_broken_run_goes_on_to_the_same_table(tmp_path, unbroken, how):
+    experiment, users, expected = unbroken
     process = started(tmp_path, users)
     until(lambda: len(list(tmp_path.rglob("*.npz"))) >= 2)
     os.killpg(process.pid, how)  # as a terminal does it: to all of the group
@@ -171,8 +146,8 @@ def test_a_broken_run_goes_on_to_the_same_table(tmp_path, slow, how):
         done, interrupted = said.split()
         assert interrupted == "True" and int(done) <= len(there)
         assert (tmp_path / "runs/log.txt").read_text() == ""
-    outcome = run(jobs_of(experiment), tmp_path, processes=2)
-    assert outcome.done <= 6 - len(there) and outcome.present + outcome.done == 6
+    tally = run(jobs_of(experiment), tmp_path, processes=2)
+    assert tally.done <= 6 - len(there) and tally.present + tally.done == 6
     assert table(tmp_path, experiment) == expected and len(expected) == 6
 
 
@@ -180,20 +155,20 @@ def test_ctrl_c_does_not_wait_for_the_runs_at_hand(tmp_path):
     methods = (tiny().methods[2], *mischief(tmp_path, "Slow"))
     experiment = tiny(datasets=("randn-40-12",), seeds=(0,), methods=methods, iterations=3000)  # a minute, if slow
 
-    def stop(outcome, job):
+    def stop(tally, job):
         raise KeyboardInterrupt
 
     began = time.monotonic()
-    outcome = run(jobs_of(experiment), tmp_path / "out", told=stop)
-    assert outcome.interrupted and outcome.done == 1
+    tally = run(jobs_of(experiment), tmp_path / "out", on_progress=stop)
+    assert tally.interrupted and tally.done == 1
     assert time.monotonic() - began < 30
 
 
-def test_a_folder_knows_its_experiments(tmp_path):
-    enlist(tmp_path, [tiny(), tiny(name="other")])
-    enlist(tmp_path, [tiny(iterations=5)])
-    assert {e.name: e.iterations for e in listed(tmp_path)} == {"tiny": 5, "other": 30}
+def test_a_folder_lists_its_experiments(tmp_path):
+    add_to_manifest(tmp_path, [tiny(), tiny(name="other")])
+    add_to_manifest(tmp_path, [tiny(iterations=5)])
+    assert {e.name: e.iterations for e in read_manifest(tmp_path)} == {"tiny": 5, "other": 30}
     assert len(gather(tmp_path).missing) == 24
     (tmp_path / "experiments.json").write_text("[")
     with pytest.raises(ValueError, match="not a list of experiments"):
-        listed(tmp_path)
+        read_manifest(tmp_path)

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, save_npz
 
 from experiments.tiny import mischief, tiny
 from orthoprox import Iterations, Stiefel, named, solve
 from orthoprox._fields import replace
-from orthoprox.datasets import load
-from orthoprox.experiments.data import available, is_file, prepared
+from orthoprox.datasets import DataUnavailable, load
+from orthoprox.experiments.data import is_file, load_data, substitute_missing
 from orthoprox.experiments.single import START, Thinning, execute
 from orthoprox.models import sparse_pca
 from orthoprox.problem import nonzeros
@@ -24,21 +25,21 @@ def jobs():
 
 def test_a_run_is_what_the_library_computes(jobs):
     job = jobs["OADMM-EP"]
-    stored = execute(job)
+    archive = execute(job)
     D = load("randn-40-12", seed=3).X
     problem = sparse_pca(D, n_components=2, weight=2.0, k=6)
     solver = named("oadmm-ep", beta0=20.0, xi=0.5)
     result = solve(problem, solver, problem.M.random(START + 3), stop=Iterations(30))
-    facts = stored.facts
+    facts = archive.facts
     assert facts["objective"] == pytest.approx(result.objective, rel=1e-12)
     assert facts["criticality"] == pytest.approx(result.criticality, rel=1e-9)
     assert (facts["k"], facts["n"], facts["r"], facts["m"]) == (6, 12, 2, 40)
     assert (facts["nonzeros"], facts["nonzeros_y"]) == (nonzeros(result.X), nonzeros(result.y))
     best = np.sum(np.linalg.svd(D, compute_uv=False)[:2] ** 2)
     assert facts["variance_kept"] == pytest.approx(np.sum((D @ result.X) ** 2) / best, rel=1e-10)
-    assert facts["iterations"] == facts["steps"] == 30
-    assert np.array_equal(stored.history["iteration"], np.arange(31))
-    assert facts["objective"] == stored.history["objective"][-1]
+    assert facts["iterations"] == facts["work"] == 30
+    assert np.array_equal(archive.history["iteration"], np.arange(31))
+    assert facts["objective"] == archive.history["objective"][-1]
     assert facts["status"] == "iterations"
 
 
@@ -51,54 +52,47 @@ def test_a_file_says_what_made_it(jobs):
     assert len(facts["code"]) == 12 and facts["data_checksum"] == load("randn-40-12", seed=3).checksum
 
 
-def test_all_methods_have_one_start(jobs):
+def test_all_methods_have_one_start_which_is_not_made_of_the_data(jobs):
     firsts = {execute(job).history["objective"][0] for job in jobs.values()}
     assert len(firsts) == 1
     other = execute(replace(jobs["Sub-Grad"], seed=4))
     assert other.history["objective"][0] not in firsts
-
-
-def test_the_start_is_not_made_of_the_data(jobs):
-    """Both are Gaussian: drawn from one seed they would share their numbers."""
+    # both are Gaussian: drawn from one seed they would share their numbers
     job = replace(jobs["Sub-Grad"], dataset="randn-12-12", components=12)
     start = Stiefel(12, 12).random(execute(job).facts["start_seed"])
     drawn = np.random.default_rng(job.seed).standard_normal((12, 12))
     assert abs(np.trace(start.T @ drawn)) < 0.5 * np.linalg.svd(drawn, compute_uv=False).sum()
 
 
-def test_a_step_that_is_a_block_counts_its_iterations(jobs):
-    stored = execute(replace(jobs["OADMM-EP"], solver="oadmm", settings={}, iterations=4))
-    assert stored.facts["iterations"] <= 4 < stored.facts["steps"]
-    assert stored.history["steps"][-1] == stored.facts["steps"]
+def test_work_is_what_the_solver_says(jobs, tmp_path):
+    (blocks,) = mischief(tmp_path, "Blocks")
+    archive = execute(replace(jobs["Sub-Grad"], solver=blocks.solver, iterations=4))
+    assert (archive.facts["iterations"], archive.facts["work"]) == (4, 40)
+    assert list(archive.history["work"]) == [0, 10, 20, 30, 40]
 
 
 def test_a_run_ends_when_it_has_converged_or_its_time_is_over(jobs, tmp_path):
     done = execute(replace(jobs["OADMM-EP"], solver="oadmm", settings={}, iterations=500))
     assert done.facts["status"] == "converged" and done.facts["criticality"] <= 1e-8
-    (slow,) = mischief(tmp_path, "Slow")
-    late = execute(replace(jobs["OADMM-EP"], solver=slow.solver, settings={}, iterations=None, seconds=0.1))
+    slow, stops = mischief(tmp_path, "Slow", "Stops")
+    late = execute(replace(jobs["Sub-Grad"], solver=slow.solver, iterations=None, seconds=0.1))
     assert late.facts["status"] == "seconds" and late.facts["seconds_used"] >= 0.1
     assert late.facts["iterations"] <= 5  # a step sleeps for 0.02 s
-
-
-def test_a_part_of_a_run_is_no_result(jobs, tmp_path):
-    (stops,) = mischief(tmp_path, "Stops")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # a part of a run is no result
         execute(replace(jobs["Sub-Grad"], solver=stops.solver))
 
 
 def test_without_k_every_entry_is_penalised(jobs):
-    job = replace(jobs["OADMM-EP"], kept=None, iterations=2)
+    archive = execute(replace(jobs["OADMM-EP"], kept=None, iterations=2))
     problem = sparse_pca(load("randn-40-12", seed=3).X, n_components=2, weight=2.0)
-    stored = execute(job)
-    assert stored.history["objective"][0] == pytest.approx(float(problem.objective(problem.M.random(START + 3))))
-    assert stored.facts["k"] == 24
+    assert archive.history["objective"][0] == pytest.approx(float(problem.objective(problem.M.random(START + 3))))
+    assert archive.facts["k"] == 24
 
 
 def test_a_watched_run_keeps_the_quantities_of_the_analysis(jobs):
-    stored = execute(replace(jobs["OADMM-EP"], watch="lyapunov"))
-    assert len(stored.theory["theta"]) == 30
-    assert np.all(stored.theory["decrease"][1:] > 0)
+    archive = execute(replace(jobs["OADMM-EP"], watch="lyapunov"))
+    assert len(archive.theory["theta"]) == 30
+    assert np.all(archive.theory["decrease"][1:] > 0)
 
 
 def test_records_thin_out_and_never_stop():
@@ -110,55 +104,45 @@ def test_records_thin_out_and_never_stop():
     assert len(due) < 700
 
 
-def test_a_users_file_is_centred(tmp_path):
-    A = np.random.default_rng(5).standard_normal((30, 6)) + 3
-    path = tmp_path / "dätä.csv"
-    np.savetxt(path, A, delimiter=",")
-    data = prepared(str(path), 0, None)
-    C = A - A.mean(axis=0)
-    X = np.random.default_rng(6).standard_normal((6, 2))
-    assert np.allclose(data.D(X), C @ X)
-    assert (data.m, data.n) == (30, 6)
-    assert data.principal_variance(2) == pytest.approx(np.sum(np.linalg.svd(C, compute_uv=False)[:2] ** 2))
-    assert is_file(str(path)) and not is_file("randn-30-6")
-
-
-def test_sparse_files_give_the_same_as_dense_ones(tmp_path):
-    from scipy.sparse import csr_array, save_npz
-
+def test_a_users_file_is_centred_dense_or_sparse(tmp_path, monkeypatch):
     rng = np.random.default_rng(7)
-    A = np.where(rng.random((40, 300)) < 0.1, rng.standard_normal((40, 300)), 0.0)
+    A = np.where(rng.random((40, 300)) < 0.1, 3 + rng.standard_normal((40, 300)), 0.0)
     save_npz(tmp_path / "sparse.npz", csr_array(A))
-    np.save(tmp_path / "dense.npy", A)
-    sparse, dense = (prepared(str(tmp_path / name), 0, None) for name in ("sparse.npz", "dense.npy"))
-    X = rng.standard_normal((300, 3))
-    assert np.allclose(sparse.D(X), dense.D(X))
-    assert np.allclose(sparse.eigenvalues, dense.eigenvalues)
-    assert sparse.principal_variance(40) == pytest.approx(np.sum((A - A.mean(axis=0)) ** 2))
-
-
-def test_what_is_too_large_has_no_principal_variance(tmp_path, monkeypatch):
+    np.savetxt(tmp_path / "dätä.csv", A, delimiter=",")
+    C, X = A - A.mean(axis=0), rng.standard_normal((300, 3))
+    for name in ("sparse.npz", "dätä.csv"):
+        data = load_data(str(tmp_path / name), 0, None)
+        assert is_file(str(tmp_path / name)) and (data.m, data.n) == (40, 300)
+        assert np.allclose(data.D(X), C @ X)
+        assert data.principal_variance(2) == pytest.approx(np.sum(np.linalg.svd(C, compute_uv=False)[:2] ** 2))
+        assert data.principal_variance(40) == pytest.approx(np.sum(C**2))
+    assert not is_file("randn-30-6")
     monkeypatch.setattr("orthoprox.experiments.data.LARGEST", 5)
-    np.save(tmp_path / "wide.npy", np.random.default_rng(8).standard_normal((9, 6)))
-    assert math.isnan(prepared(str(tmp_path / "wide.npy"), 0, None).principal_variance(2))
+    np.save(tmp_path / "wide.npy", rng.standard_normal((9, 6)))
+    assert math.isnan(load_data(str(tmp_path / "wide.npy"), 0, None).principal_variance(2))
 
 
 def test_a_substitute_stands_in_only_where_data_cannot_be_had(tmp_path):
-    from orthoprox.datasets import DataUnavailable
-
     missing = tiny(datasets=("mnist-20-10", "randn-40-12"), substitutes={"mnist-20-10": "randn-20-10"})
-    assert available(missing, str(tmp_path), tmp_path).datasets == ("randn-20-10", "randn-40-12")
+    assert substitute_missing(missing, str(tmp_path), tmp_path).datasets == ("randn-20-10", "randn-40-12")
     with pytest.raises(DataUnavailable, match="mnist"):
-        available(replace(missing, substitutes={}), str(tmp_path), tmp_path)
+        substitute_missing(replace(missing, substitutes={}), str(tmp_path), tmp_path)
     with pytest.raises(DataUnavailable, match="mnist"):
-        available(replace(missing, substitutes={"mnist-20-10": "tdt2-20-10"}), str(tmp_path), tmp_path)
+        substitute_missing(replace(missing, substitutes={"mnist-20-10": "tdt2-20-10"}), str(tmp_path), tmp_path)
     there = tiny(substitutes={"randn-40-12": "randn-9-3"})
-    assert available(there, str(tmp_path), tmp_path).datasets == there.datasets
+    assert substitute_missing(there, str(tmp_path), tmp_path).datasets == there.datasets
 
 
-def test_data_whose_results_are_there_are_not_looked_for(tmp_path):
+def test_availability_is_found_without_reading_data(tmp_path, monkeypatch):
+    for reader in ("load", "read_matrix"):
+        monkeypatch.setattr(f"orthoprox.experiments.data.{reader}", lambda *_, **__: pytest.fail("data were read"))
     missing = tiny(datasets=("mnist-20-10",))
-    for _, job in missing.jobs():
+    for _, job in missing.jobs():  # data whose results are there are not looked for
         job.file(tmp_path).parent.mkdir(parents=True, exist_ok=True)
         job.file(tmp_path).touch()
-    assert available(missing, str(tmp_path / "none"), tmp_path) == missing
+    assert substitute_missing(missing, str(tmp_path / "none"), tmp_path) == missing
+    (tmp_path / "mnist_train_60k.npz").touch()
+    there = tiny(datasets=("mnist-20-10", "randn-40-12", str(tmp_path / "mnist_train_60k.npz")))
+    assert substitute_missing(there, str(tmp_path), tmp_path / "other") == there
+    with pytest.raises(DataUnavailable, match="no file .*none.csv"):
+        substitute_missing(tiny(datasets=(str(tmp_path / "none.csv"),)), None, tmp_path)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from orthoprox.experiments import Experiment, Job, Method
-from orthoprox.experiments.gather import Run
-from orthoprox.experiments.store import Stored
+from orthoprox.experiments import Experiment, Method
+from orthoprox.experiments.gather import RunRecord
+from orthoprox.experiments.store import Archive
 
 METHODS = (
     Method("OADMM-EP", "oadmm-ep", {"beta0": "10 * weight", "xi": 0.5}),
@@ -35,6 +35,10 @@ class Dies(Subgradient):
     def step(self, problem, state):
         os._exit(7)
 
+class Blocks(Subgradient):
+    def work(self, state):
+        return 10 * state.t
+
 class Slow(Subgradient):
     def step(self, problem, state):
         time.sleep(0.02)
@@ -43,18 +47,11 @@ class Slow(Subgradient):
 
 
 def tiny(**changes):
-    said = {
-        "name": "tiny",
-        "title": "Tiny",
-        "datasets": ("randn-40-12", "randn-60-12"),
-        "weights": (2.0,),
-        "kept": (0.25,),
-        "components": 2,
-        "methods": METHODS,
-        "seeds": (0, 1),
-        "iterations": 30,
+    entries = {
+        **{"name": "tiny", "title": "Tiny", "datasets": ("randn-40-12", "randn-60-12"), "seeds": (0, 1)},
+        **{"weights": (2.0,), "kept": (0.25,), "components": 2, "methods": METHODS, "iterations": 30},
     }
-    return Experiment(**{**said, **changes})
+    return Experiment(**{**entries, **changes})
 
 
 def mischief(folder, *names):
@@ -64,43 +61,29 @@ def mischief(folder, *names):
     return tuple(Method(name, f"{path}:{name}") for name in names)
 
 
-def made_up(label, objective, *, dataset="randn-40-12", kept=0.1, seed=0, curve=None, theory=None, **facts):
+def slow(folder):
+    """Six runs of half a second each."""
+    return tiny(methods=mischief(folder, "Slow"), seeds=(0, 1, 2), iterations=20)
+
+
+def made_up(
+    label, objective, *, experiment="figure1", dataset="randn-40-12", kept=0.1, seed=0, curve=None, theory=None, **facts
+):
     """A result that no run gave."""
-    job = Job(
-        dataset=dataset,
-        model="sparse-pca",
-        components=2,
-        weight=5.0,
-        kept=kept,
-        solver="subgradient",
-        settings={},
-        seed=seed,
-        seconds=10.0,
-        iterations=None,
-        tolerance=1e-8,
-        watch="",
-    )
+    methods = (Method(label, "subgradient"),)
+    one = tiny(datasets=(dataset,), weights=(5.0,), kept=(kept,), seeds=(seed,), methods=methods, seconds=10.0)
+    ((_, job),) = one.jobs()
     values = np.asarray([objective] if curve is None else curve, dtype=float)
     history = {
         "seconds": np.linspace(0, 10, len(values)) if len(values) > 1 else np.array([0.0]),
-        "steps": np.arange(len(values), dtype=float),
+        "work": np.arange(len(values), dtype=float),
         "objective": values,
         "criticality": values,
         "infeasibility": np.full(len(values), 1e-15),
     }
     base = {
-        "objective": objective,
-        "criticality": 0.1,
-        "nonzeros": 5,
-        "nonzeros_y": 4,
-        "k": 4,
-        "variance_kept": 0.5,
-        "infeasibility": 1e-15,
-        "steps": 7,
-        "seconds_used": 1.5,
-        "status": "seconds",
-        "code": "c",
-        "machine": {"processor": "p"},
-        "versions": {},
+        **{"objective": objective, "criticality": 0.1, "infeasibility": 1e-15, "variance_kept": 0.5},
+        **{"nonzeros": 5, "nonzeros_y": 4, "k": 4, "work": 7, "seconds_used": 1.5, "status": "seconds"},
+        **{"code": "c", "machine": {"processor": "p"}, "versions": {}},
     }
-    return Run("figure1", label, job, Stored({**base, **facts}, history, theory or {}))
+    return RunRecord(experiment, label, job, Archive({**base, **facts}, history, theory or {}))

@@ -50,6 +50,9 @@ def test_everything_is_inside_the_picture(scores):
     assert left < inside[:, 0].min() and inside[:, 0].max() < right
     assert bottom < inside[:, 1].min() and inside[:, 1].max() < top
     assert right - left < 0.1  # and the picture is of the size of the scores
+    ax = Figure().gca()
+    assert biplot(np.zeros((3, 4)), 0 * scores, ax=ax) is ax  # with nothing to scale
+    assert not ax.texts
 
 
 def test_classes_are_told_apart_without_colour(scores):
@@ -60,12 +63,6 @@ def test_classes_are_told_apart_without_colour(scores):
     assert np.array_equal(yes.get_offsets(), scores[::2, :2]) and np.array_equal(no.get_offsets(), scores[1::2, :2])
     shapes = [collection.get_paths()[0].vertices for collection in (no, yes)]
     assert shapes[0].shape != shapes[1].shape
-
-
-def test_it_draws_on_given_axes_and_with_nothing_to_scale(scores):
-    ax = Figure().gca()
-    assert biplot(np.zeros((3, 4)), 0 * scores, ax=ax) is ax
-    assert not ax.texts
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,9 @@ def history(objective=(5.0, 3.0, 2.0, 1.5), start=7.0):
     return History({"iteration": T, "seconds": 0.1 * T, "objective": values, "criticality": np.exp(-T)})
 
 
-@pytest.fixture(scope="module")
-def result():
-    D = np.random.default_rng(4).standard_normal((30, 8))
-    return solve(sparse_pca(D, n_components=2, weight=0.1), "oadmm-ep", stop=Iterations(20))
-
-
-def test_the_curves_are_the_history_without_the_start(result):
+def test_the_curves_are_the_history_without_the_start(rng):
+    problem = sparse_pca(rng.standard_normal((30, 8)), n_components=2, weight=0.1)
+    result = solve(problem, "oadmm-ep", stop=Iterations(20))
     grid = convergence(result)
     assert grid.shape == (2, 2)
     for line, measure in zip(grid, ("objective", "criticality"), strict=True):
@@ -36,6 +32,9 @@ def test_the_curves_are_the_history_without_the_start(result):
         assert line[0].get_ylabel() == measure
     assert [ax.get_xlabel() for ax in grid[1]] == ["iterations", "seconds in the method"]
     assert [text.get_text() for text in grid[0, 0].get_legend().get_texts()] == ["oadmm-ep"]
+    again = convergence(SimpleNamespace(result_=result), figure=(canvas := Figure()))  # a fitted estimator
+    assert np.array_equal(again[0, 0].lines[0].get_ydata(), result.history.objective[1:])
+    assert again[0, 0].figure is canvas
 
 
 def test_several_runs_are_told_apart_without_colour():
@@ -53,17 +52,8 @@ def test_the_scale_is_logarithmic_where_all_is_positive():
     grid = convergence([history(), history((3.0, -1.0))], labels=["a", "b"])
     assert {ax.get_yscale() for ax in grid[0]} == {"linear"} and {ax.get_yscale() for ax in grid[1]} == {"log"}
     assert convergence(history(start=-1.0))[0, 0].get_yscale() == "log"  # the start is not shown
-
-
-def test_a_run_that_has_only_a_start_shows_it():
     (curve,) = convergence(history(()))[0, 0].lines
-    assert list(curve.get_ydata()) == [7.0]
-
-
-def test_a_fitted_estimator_has_a_result(result):
-    grid = convergence(SimpleNamespace(result_=result), figure=(canvas := Figure()))
-    assert np.array_equal(grid[0, 0].lines[0].get_ydata(), result.history.objective[1:])
-    assert grid[0, 0].figure is canvas
+    assert list(curve.get_ydata()) == [7.0]  # unless there is nothing else
 
 
 @pytest.mark.parametrize(
@@ -73,7 +63,7 @@ def test_a_fitted_estimator_has_a_result(result):
         (history(), {"against": ["time"]}, ValueError, r"given \['time'\]"),
         (history(), {"against": []}, ValueError, "against must be"),
         ([], {}, ValueError, "at least one run"),
-        (history(), {"labels": ["a", "b"]}, ValueError, "a label for each; given 1 and 2"),
+        (history(), {"labels": ["a", "b"]}, ValueError, "a label for each; given 1 runs and 2 labels"),
         (3.0, {}, TypeError, "A run is a Result, .* given float"),
         (History({"iteration": [1]}), {}, TypeError, r"given History\(1 records of iteration\)"),
         (History({n: [] for n in ("iteration", "seconds", "objective", "criticality")}), {}, TypeError, "History\\(0"),

@@ -8,7 +8,7 @@ from orthoprox._extras import extra
 
 
 def main() -> None:
-    """Run the command; without its library, say which extra brings it."""
+    """Run the command; without click, say which extra installs it."""
     try:
         extra("click", "cli", "The command line")
     except ModuleNotFoundError as error:

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from orthoprox.cli.errors import told
-from orthoprox.cli.experiments import EXIT_CODES, carry_out, whole
-from orthoprox.cli.solve import setting
+from orthoprox.cli.errors import report_errors
+from orthoprox.cli.experiments import EXIT_CODES, run_experiments, seed_range
+from orthoprox.cli.solve import parse_setting
 from orthoprox.experiments import Experiment, Method
-from orthoprox.experiments.data import is_file, prepared
-from orthoprox.experiments.methods import made
+from orthoprox.experiments.data import is_file, load_data
+from orthoprox.experiments.methods import make_solver
 
 
 @click.command(
@@ -27,14 +27,14 @@ from orthoprox.experiments.methods import made
 @click.argument("solvers", nargs=-1, required=True)
 @click.option("--components", "-r", default=5, show_default=True, help="Columns of X.")
 @click.option("--weight", "-w", type=float, help="Factor of the penalty.  [default: a tenth of the largest variance]")
-@click.option("--nonzeros", "-k", type=int, help="Entries of X that go unpenalised.  [default: none]")
+@click.option("--nonzeros", "-k", type=int, help="Unpenalised entries of X.  [default: none]")
 @click.option(
     "--set", "settings", multiple=True, metavar="SOLVER.NAME=VALUE", help="A setting of a solver; may be repeated."
 )
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="For each run.  [default: 3]")
-@click.option("--iterations", type=click.IntRange(min=1), help="A budget of iterations, instead or as well.")
+@click.option("--iterations", type=click.IntRange(min=1), help="A limit on iterations, instead of or besides time.")
 @click.option("--tol", default=1e-8, show_default=True, help="A run ends when the criticality is at most this.")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many starts and samples.")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Number of starts and samples.")
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of the datasets' files.  [default: ORTHOPROX_DATA]"
 )
@@ -44,7 +44,7 @@ from orthoprox.experiments.methods import made
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out/compare"),
     show_default=True,
-    help="Folder for results; what is there is not run again.",
+    help="Folder for results; existing results are not run again.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress display.")
@@ -71,30 +71,30 @@ def compare_command(
     solver is a name from `orthoprox list solvers`, module:Class, or file.py:Class. Prints a table; writes it into
     OUT with figures and a report to open in a browser.
     """
-    with told():
+    with report_errors():
         if is_file(data):
             data = str(Path(data).resolve())
-        methods = tuple(_method(solver, _chosen(solver, settings, solvers)) for solver in dict.fromkeys(solvers))
+        methods = tuple(_method(solver, _settings_for(solver, settings, solvers)) for solver in dict.fromkeys(solvers))
         folder = None if data_dir is None else str(data_dir)
-        found = prepared(data, 0, folder)
+        loaded = load_data(data, 0, folder)
         if weight is None:
-            largest = found.D.norm**2 if found.eigenvalues is None else float(found.eigenvalues[0])
-            weight = 0.1 * largest / found.m
-        _check(components, nonzeros, found.n)
+            largest = loaded.D.norm**2 if loaded.eigenvalues is None else float(loaded.eigenvalues[0])
+            weight = 0.1 * largest / loaded.m
+        _check(components, nonzeros, loaded.n)
         experiment = Experiment(
             name="compare",
             title=f"Comparison on {Path(data).name}",
             datasets=(data,),
             weights=(float(f"{weight:.6g}"),),
-            kept=(None if nonzeros is None else nonzeros / (found.n * components),),
+            kept=(None if nonzeros is None else nonzeros / (loaded.n * components),),
             components=components,
             methods=methods,
-            seeds=whole(seeds) or (0,),
+            seeds=seed_range(seeds),
             seconds=3.0 if seconds is None and iterations is None else seconds,
             iterations=iterations,
             tolerance=tol,
         )
-        carry_out(
+        run_experiments(
             [experiment],
             out,
             processes=jobs,
@@ -116,18 +116,18 @@ def _check(components: int, nonzeros: int | None, n: int) -> None:
 
 
 def _method(solver: str, settings: dict[str, Any]) -> Method:
-    """A method that can be made with these settings; a file by its full path, since runs happen elsewhere."""
+    """A method whose solver takes these settings; a file gets its full path, because runs happen elsewhere."""
     place, _, name = solver.rpartition(":")
     label = f"{place.rpartition('.')[2]}:{name}" if place else solver
     if place.endswith(".py"):
         label, solver = f"{Path(place).stem}:{name}", f"{Path(place).resolve()}:{name}"
-    made(solver, settings)
+    make_solver(solver, settings)
     return Method(label, solver, settings)
 
 
-def _chosen(solver: str, settings: tuple[str, ...], solvers: tuple[str, ...]) -> dict[str, Any]:
+def _settings_for(solver: str, settings: tuple[str, ...], solvers: tuple[str, ...]) -> dict[str, Any]:
     """The settings meant for this solver."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for text in settings:
         left, equals, value = text.partition("=")
         owner, dot, name = left.rpartition(".")
@@ -137,5 +137,5 @@ def _chosen(solver: str, settings: tuple[str, ...], solvers: tuple[str, ...]) ->
                 f"for one of {', '.join(solvers)}; given {text!r}."
             )
         if owner == solver:
-            found |= [setting(f"{name}={value}")]
-    return found
+            options |= [parse_setting(f"{name}={value}")]
+    return options

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from orthoprox.cli.errors import UNAVAILABLE, Told, told
+from orthoprox.cli.errors import UNAVAILABLE, CommandError, report_errors
 from orthoprox.cli.list import table
 from orthoprox.datasets import DATASETS, DataDamaged, Dataset, load
-from orthoprox.datasets._base import Bundled
-from orthoprox.datasets._load import named_folder, parsed
-from orthoprox.datasets._stored import Stored
+from orthoprox.datasets._base import LibraryOrigin
+from orthoprox.datasets._load import parse_name, resolve_folder
+from orthoprox.datasets._stored import FileOrigin
 
 FOLDER = click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of the files.  [default: ORTHOPROX_DATA, else a cache]"
@@ -29,8 +29,8 @@ FOLDER = click.option(
 def data_command() -> None:
     """The datasets: what there is, fetch it, check it.
 
-    Files are looked for in the folder that you name (--data-dir, or the variable ORTHOPROX_DATA) and nowhere else;
-    without one they are downloaded from their public home into a cache. Every file is checked by its sha256.
+    Files are looked for in the folder given by --data-dir or ORTHOPROX_DATA and nowhere else; without a folder they
+    are downloaded from their public home into a cache. Every file is checked against its sha256.
     """
 
 
@@ -39,10 +39,10 @@ def data_command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_data(data_dir: Path | None, as_json: bool) -> None:
     """Every dataset, its size, and whether it is here."""
-    with told():
-        folder = named_folder(data_dir)
+    with report_errors():
+        folder = resolve_folder(data_dir)
         rows = [
-            {"dataset": name, "size": dataset.size, "here": here(dataset, folder), "what": dataset.summary}
+            {"dataset": name, "size": dataset.size, "here": availability(dataset, folder), "what": dataset.summary}
             for name, dataset in DATASETS.items()
         ]
     click.echo(json.dumps(rows, indent=2) if as_json else table(rows))
@@ -52,22 +52,22 @@ def list_data(data_dir: Path | None, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True)
 @FOLDER
 def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
-    """Download datasets into the cache, or into --data-dir, unless they are there already."""
+    """Download datasets into the cache, or into --data-dir, unless they are there."""
     failed = []
-    with told():
-        folder = named_folder(data_dir)
-        wanted = [parsed(name, DATASETS)[0] for name in names]
+    with report_errors():
+        folder = resolve_folder(data_dir)
+        wanted = [parse_name(name, DATASETS)[0] for name in names]
     for dataset in wanted:
         try:
-            with told():
-                if not isinstance(dataset.origin, Stored):
+            with report_errors():
+                if not isinstance(dataset.origin, FileOrigin):
                     click.echo(f"{dataset.name}: nothing to fetch")
                     continue
-                present = dataset.origin.found(folder) if folder is not None else []
-                whole = present and all(state == "ok" for _, state in dataset.origin.states(folder))
-                for path in present if whole else dataset.origin.fetch(folder):
+                present = dataset.origin.find(folder) if folder is not None else []
+                complete = present and all(state == "ok" for _, state in dataset.origin.states(folder))
+                for path in present if complete else dataset.origin.fetch(folder):
                     click.echo(f"{dataset.name}: {path}")
-        except Told as error:
+        except CommandError as error:
             error.show()
             failed.append(error.exit_code)
     if failed:
@@ -80,11 +80,11 @@ def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
 def check(names: tuple[str, ...], data_dir: Path | None) -> None:
     """Compare files with their checksums: those of NAMES, or of every dataset.
 
-    A damaged file is an error, and so is a missing one that was asked for by name.
+    A damaged file is an error, and so is a missing file of a dataset in NAMES.
     """
-    with told():
-        folder = named_folder(data_dir)
-        wanted = [parsed(name, DATASETS)[0] for name in names] or list(DATASETS.values())
+    with report_errors():
+        folder = resolve_folder(data_dir)
+        wanted = [parse_name(name, DATASETS)[0] for name in names] or list(DATASETS.values())
         rows = [
             {"dataset": dataset.name, "state": state, "file": file}
             for dataset in wanted
@@ -96,20 +96,20 @@ def check(names: tuple[str, ...], data_dir: Path | None) -> None:
 
 
 def files_of(dataset: Dataset, folder: Path | None) -> list[tuple[str, str]]:
-    """The files of a dataset with their states; one that needs no file is read and compared."""
-    if isinstance(dataset.origin, Stored):
+    """The files of a dataset with their states; bundled data are read and compared."""
+    if isinstance(dataset.origin, FileOrigin):
         return [(str(path), state) for path, state in dataset.origin.states(folder)]
     try:
-        if isinstance(dataset.origin, Bundled):
+        if isinstance(dataset.origin, LibraryOrigin):
             load(dataset.name)
     except DataDamaged:
         return [("(in another library)", "damaged")]
     return [("(no file)", "ok")]
 
 
-def here(dataset: Dataset, folder: Path | None) -> str:
-    """Whether a dataset can be had without a network."""
-    if not isinstance(dataset.origin, Stored):
+def availability(dataset: Dataset, folder: Path | None) -> str:
+    """Whether a dataset is here, in a word."""
+    if not isinstance(dataset.origin, FileOrigin):
         return "always"
     states: Any = {state for _, state in dataset.origin.states(folder)}
     if states == {"ok"}:

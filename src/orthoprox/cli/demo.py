@@ -22,15 +22,17 @@ BETA0 = 20.0
 def run(out: Path, *, components: int, iterations: int, progress: bool) -> None:
     """Solve, print a table, draw two figures."""
     if iterations < 1:
-        raise ValueError(f"The demonstration needs at least one iteration; given {iterations}.")
+        raise ValueError(f"The demonstration needs at least one iteration; given {iterations}. Raise --iterations.")
     out.mkdir(parents=True, exist_ok=True)
     D, pixels = digits()
     m, n = D.shape
     k = max(1, round(KEPT * n * components))
     problem = sparse_pca(D, n_components=components, weight=WEIGHT, k=k)
-    say(f"{m} images of {n} pixels that are not always blank; {components} components; k = {k} of {n * components}")
-    say(f"minimise (1/2m)(|D|^2 - |DX|^2) + {WEIGHT} (|X|_1 - |X|_[k]) over X'X = I")
-    say("")
+    print_line(
+        f"{m} images of {n} pixels that are not always blank; {components} components; k = {k} of {n * components}"
+    )
+    print_line(f"minimise (1/2m)(|D|^2 - |DX|^2) + {WEIGHT} (|X|_1 - |X|_[k]) over X'X = I")
+    print_line("")
     results = {}
     paper = Recorder(every=max(1, iterations // 300))
     for method, stop, record in (
@@ -41,13 +43,13 @@ def run(out: Path, *, components: int, iterations: int, progress: bool) -> None:
         observers = [Progress(label=method.name)] if progress else []
         results[method.name] = solve(problem, method, seed=0, stop=stop, record=record, observers=observers)
     axes = principal_axes(D, components)
-    say(table(problem, D, axes, results))
-    say("")
+    print_line(table(problem, D, axes, results))
+    print_line("")
     for figure in (
         draw_loadings(out / "loadings.png", axes, {name: by_variance(D, r.y) for name, r in results.items()}, pixels),
         draw_curves(out / "curves.png", {name: result.history for name, result in results.items()}),
     ):
-        say(f"drew {figure}")
+        print_line(f"drew {figure}")
 
 
 def digits() -> tuple[Any, Any]:
@@ -103,6 +105,6 @@ def table(problem: Problem, D: Any, axes: Any, results: dict[str, Result[Any]]) 
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """A line on standard output, at once."""
     print(line, file=sys.stdout, flush=True)

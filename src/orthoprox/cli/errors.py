@@ -1,4 +1,4 @@
-"""What becomes of errors: a sentence on standard error, and an exit code that scripts can use."""
+"""Errors become a sentence on standard error and an exit code for scripts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from orthoprox.datasets import DataUnavailable
 
 FAILED, USAGE, UNAVAILABLE = 1, 2, 3
 
-EXIT_CODES = """Exit codes: 0 converged, or the budget was used as asked; 1 the run failed or was interrupted;
+EXIT_CODES = """Exit codes: 0 converged, or the budget was used up; 1 the run failed or was interrupted;
 2 a mistake in the call or in the values of the data; 3 data not available or not readable."""
 """For the help of commands."""
 
 
-class Told(click.ClickException):
-    """A sentence with an exit code."""
+class CommandError(click.ClickException):
+    """An error message with an exit code."""
 
     def __init__(self, sentence: str, code: int) -> None:
         super().__init__(sentence)
@@ -26,15 +26,15 @@ class Told(click.ClickException):
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Turn the errors of the library into sentences; everything else is a fault of ours and keeps its traceback."""
+def report_errors() -> Iterator[None]:
+    """Turn the errors of the library into messages; anything else is a bug and keeps its traceback."""
     try:
         yield
     except BrokenPipeError:
-        raise  # nobody reads any more; click ends quietly
+        raise  # the reader has gone; click ends quietly
     except DataUnavailable as error:
-        raise Told(str(error), UNAVAILABLE) from None
+        raise CommandError(str(error), UNAVAILABLE) from None
     except (RunFailed, ModuleNotFoundError) as error:
-        raise Told(str(error), FAILED) from None
+        raise CommandError(str(error), FAILED) from None
     except (ValueError, TypeError, OSError) as error:
-        raise Told(str(error), USAGE) from None
+        raise CommandError(str(error), USAGE) from None

@@ -1,4 +1,4 @@
-"""What ``reproduce`` and ``compare`` share: run experiments, show how far they are, write what comes out."""
+"""Shared by ``reproduce`` and ``compare``: run experiments, show progress, write the results."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any
 import click
 
 from orthoprox._extras import extra
-from orthoprox.cli.errors import FAILED, UNAVAILABLE, Told
-from orthoprox.cli.solve import writable
-from orthoprox.experiments import Experiment, Outcome, gather, run
-from orthoprox.experiments.data import available
-from orthoprox.experiments.gather import Gathered, enlist
+from orthoprox.cli.errors import FAILED, UNAVAILABLE, CommandError
+from orthoprox.cli.solve import check_writable
+from orthoprox.experiments import Experiment, Tally, gather, run
+from orthoprox.experiments.data import substitute_missing
+from orthoprox.experiments.gather import Results, add_to_manifest
 from orthoprox.experiments.outputs import write_outputs
 from orthoprox.experiments.spec import Job
 from orthoprox.experiments.table import as_text, row
 
 INTERRUPTED = 130
 EXIT_CODES = """Exit codes: 0 done; 1 a run failed; 2 a mistake in the call; 3 data not available; 130 interrupted
-(the same command goes on where it stood)."""
+(repeat the command to continue)."""
 PAUSE = 10.0
-"""Seconds between two lines about the progress where there is no terminal."""
+"""Seconds between two lines of progress where there is no terminal."""
 
 
-def carry_out(
+def run_experiments(
     experiments: Sequence[Experiment],
     out: Path,
     *,
@@ -41,82 +41,84 @@ def carry_out(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run what is missing, write tables, figures and report, say so, and end with an exit code."""
+    """Run what is missing, write and print the results, and end with an exit code."""
     folder = None if data_dir is None else str(data_dir)
-    writable(out)
-    chosen = [available(experiment, folder, out) for experiment in experiments]
-    enlist(out, chosen)
+    check_writable(out)
+    chosen = [substitute_missing(experiment, folder, out) for experiment in experiments]
+    add_to_manifest(out, chosen)
     jobs = [job for experiment in chosen for _, job in experiment.jobs()]
-    # the same data one after the other, so that each process reads them once
+    # grouped by data, so that each process reads them once
     jobs.sort(key=lambda job: (job.dataset, job.seed))
-    with _display(quiet) as told:
-        outcome = run(jobs, out, processes=processes or os.cpu_count() or 1, data_folder=folder, told=told)
-    if outcome.interrupted:
-        there = outcome.present + outcome.done
-        raise Told(f"Interrupted: {there} of {outcome.total} runs are done. The same command goes on.", INTERRUPTED)
-    gathered = gather(out, chosen)
-    made = write_outputs(gathered, out, title=title, claims=claims)
-    _say(gathered, outcome, made, as_json=as_json, table=not claims)
-    if outcome.failures:
-        code = UNAVAILABLE if any(failure.data for failure in outcome.failures) else FAILED
-        raise Told(_failed(outcome), code)
+    with _display(quiet) as show:
+        tally = run(jobs, out, processes=processes or os.cpu_count() or 1, data_folder=folder, on_progress=show)
+    if tally.interrupted:
+        done = tally.present + tally.done
+        raise CommandError(
+            f"Interrupted: {done} of {tally.total} runs are done. Repeat the command to continue.", INTERRUPTED
+        )
+    results = gather(out, chosen)
+    files = write_outputs(results, out, title=title, claims=claims)
+    _print_results(results, tally, files, as_json=as_json, table=not claims)
+    if tally.failures:
+        code = UNAVAILABLE if any(failure.data for failure in tally.failures) else FAILED
+        raise CommandError(_failure_message(tally), code)
 
 
 @contextlib.contextmanager
 def _display(quiet: bool) -> Iterator[Any]:
-    """One bar for all runs in a terminal, now and then a line elsewhere."""
+    """A progress bar in a terminal, a line now and then elsewhere."""
     if quiet:
         yield None
     elif sys.stderr.isatty():
         with contextlib.ExitStack() as stack:
             bars: list[Any] = []
 
-            def drawn(outcome: Outcome, job: Job) -> None:
+            def draw_bar(tally: Tally, job: Job) -> None:
                 if not bars:
                     tqdm = extra("tqdm", "progress", "A progress bar").tqdm
-                    bars.append(stack.enter_context(tqdm(total=outcome.total, unit="run", initial=outcome.present)))
+                    bars.append(stack.enter_context(tqdm(total=tally.total, unit="run", initial=tally.present)))
                 bars[0].set_postfix_str(f"{job.dataset} {Path(job.solver).name} w {job.weight:g}", refresh=False)
-                bars[0].n = outcome.present + outcome.done + len(outcome.failures)
+                bars[0].n = tally.present + tally.done + len(tally.failures)
                 bars[0].refresh()
 
-            yield drawn
+            yield draw_bar
     else:
         last = [time.monotonic()]
 
-        def written(outcome: Outcome, job: Job) -> None:
+        def print_line(tally: Tally, job: Job) -> None:
             if time.monotonic() - last[0] >= PAUSE:
                 last[0] = time.monotonic()
-                click.echo(f"{outcome.present + outcome.done} of {outcome.total} runs", err=True)
+                click.echo(f"{tally.present + tally.done} of {tally.total} runs", err=True)
 
-        yield written
+        yield print_line
 
 
-def _say(gathered: Gathered, outcome: Outcome, made: Sequence[Path], *, as_json: bool, table: bool) -> None:
+def _print_results(results: Results, tally: Tally, files: Sequence[Path], *, as_json: bool, table: bool) -> None:
     if as_json:
-        said = {
-            "runs": [row(one) for one in gathered.runs],
-            "present": outcome.present,
-            "done": outcome.done,
-            "failed": [{"dataset": f.job.dataset, "solver": f.job.solver, "why": f.sentence} for f in outcome.failures],
-            "files": [str(path) for path in made],
+        summary = {
+            "runs": [row(record) for record in results.runs],
+            "present": tally.present,
+            "done": tally.done,
+            "failed": [{"dataset": f.job.dataset, "solver": f.job.solver, "why": f.sentence} for f in tally.failures],
+            "files": [str(path) for path in files],
         }
-        click.echo(json.dumps(said))
+        click.echo(json.dumps(summary))
         return
-    if table and gathered.runs:
-        click.echo(as_text(gathered.runs) + "\n")
-    click.echo(f"{outcome.done} runs done, {outcome.present} were there, {len(outcome.failures)} failed")
-    for path in made:
+    if table and results.runs:
+        click.echo(as_text(results.runs) + "\n")
+    click.echo(f"{tally.done} runs done, {tally.present} were there, {len(tally.failures)} failed")
+    for path in files:
         if path.suffix != ".pdf":
             click.echo(f"wrote {path}")
 
 
-def _failed(outcome: Outcome) -> str:
-    sentences = dict.fromkeys(f"{Path(f.job.solver).name} on {f.job.dataset}: {f.sentence}" for f in outcome.failures)
+def _failure_message(tally: Tally) -> str:
+    sentences = dict.fromkeys(f"{Path(f.job.solver).name} on {f.job.dataset}: {f.sentence}" for f in tally.failures)
     shown = list(sentences)[:5]
     more = f"\n... and {len(sentences) - len(shown)} more" if len(sentences) > len(shown) else ""
-    return f"{len(outcome.failures)} of {outcome.total} runs failed.\n" + "\n".join(shown) + more
+    return f"{len(tally.failures)} of {tally.total} runs failed.\n" + "\n".join(shown) + more
 
 
-def whole(seeds: int | None) -> tuple[int, ...] | None:
-    """So many seeds, from 0."""
-    return None if seeds is None else tuple(range(seeds))
+def seed_range(count: int) -> tuple[int, ...]:
+    """The seeds 0, 1, ..., count - 1."""
+    return tuple(range(count))

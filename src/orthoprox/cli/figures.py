@@ -12,9 +12,9 @@ from orthoprox.plotting._canvas import figure
 SIDE = 8
 
 
-def draw_loadings(path: Path, axes: Any, found: Mapping[str, Any], pixels: Any) -> Path:
+def draw_loadings(path: Path, axes: Any, loadings: Mapping[str, Any], pixels: Any) -> Path:
     """Every method's loadings as images, one row each, principal components first."""
-    rows = {"PCA": axes, **found}
+    rows = {"PCA": axes, **loadings}
     r = axes.shape[1]
     canvas = figure(figsize=(0.9 * r + 0.5, 1.25 * len(rows) + 0.5), layout="constrained")
     titles = ["" for _ in range(r)]

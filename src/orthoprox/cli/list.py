@@ -1,4 +1,4 @@
-"""What there is to choose from."""
+"""Lists of solvers, models, datasets and terms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = list[dict[str, Any]]
 KINDS = {"smooth": "smooth", "concave": "convex, to subtract", "prox": "with a proximal map"}
 
 
-def solvers() -> Rows:
+def solver_rows() -> Rows:
     """Name, what it does, what it takes, its complexity."""
     return [
         {
@@ -30,17 +30,17 @@ def solvers() -> Rows:
     ]
 
 
-def models() -> Rows:
+def model_rows() -> Rows:
     """Name, what it is, what it takes as DATA."""
     return [{"model": name, "what it is": model.summary, "DATA": model.data} for name, model in MODELS.items()]
 
 
-def datasets() -> Rows:
+def dataset_rows() -> Rows:
     """Name, size, what it is."""
     return [{"dataset": name, "size": one.size, "what it is": one.summary} for name, one in DATASETS.items()]
 
 
-def term_list() -> Rows:
+def term_rows() -> Rows:
     """Name, kind, the first line of its description."""
     rows = []
     for name in terms.__all__:
@@ -53,22 +53,22 @@ def term_list() -> Rows:
 
 
 LISTS: dict[str, Callable[[], Rows]] = {
-    "solvers": solvers,
-    "models": models,
-    "datasets": datasets,
-    "terms": term_list,
+    "solvers": solver_rows,
+    "models": model_rows,
+    "datasets": dataset_rows,
+    "terms": term_rows,
 }
 
 
 @click.command(
     name="list",
-    short_help="What solvers, models, datasets and terms there are.",
+    short_help="List solvers, models, datasets or terms.",
     epilog="Example: orthoprox list solvers",
 )
 @click.argument("what", type=click.Choice(list(LISTS)))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(what: str, as_json: bool) -> None:
-    """What there is: solvers with their scope and complexity, models, datasets, terms."""
+    """List solvers with their scope and complexity, models, datasets, or terms."""
     rows = LISTS[what]()
     click.echo(json.dumps(rows, indent=2) if as_json else table(rows))
 

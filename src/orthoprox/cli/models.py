@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from orthoprox import Problem
-from orthoprox.cli.source import Source, source_of
+from orthoprox.cli.source import Source, find_source
 from orthoprox.maps import LinearMap, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthogonal_dictionary, sparse_pca
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What the user wants solved."""
+class SolveRequest:
+    """What the user asked for."""
 
     data: str
     components: int
@@ -28,8 +28,8 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Built:
-    """A problem, the names of the rows of X, and what to say about it in the summary."""
+class NamedProblem:
+    """A problem, the names of the rows of X, and entries for the summary."""
 
     problem: Problem
     rows: list[str]
@@ -44,62 +44,66 @@ class Model:
 
     summary: str
     data: str
-    build: Callable[[Ask], Built]
+    build: Callable[[SolveRequest], NamedProblem]
 
 
-def _data(ask: Ask) -> tuple[Source, LinearMap]:
-    source = source_of(ask.data, seed=ask.seed, folder=ask.folder, prepare=ask.prepare)
+def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
+    source = find_source(request.data, seed=request.seed, folder=request.folder, prepare=request.prepare)
     return source, as_map(source.D, "D")
 
 
 def _variance_explained(B: LinearMap) -> dict[str, Callable[[Any], float]]:
-    whole = frobenius_squared(B)
-    return {"variance_explained": lambda X: float((B(X) ** 2).sum()) / whole if whole > 0 else 0.0}
+    total = frobenius_squared(B)
+    return {"variance_explained": lambda X: float((B(X) ** 2).sum()) / total if total > 0 else 0.0}
 
 
-def _refuse(ask: Ask, model: str, *options: str) -> None:
-    """Refuse options that a model has no use for."""
+def _refuse(request: SolveRequest, model: str, *options: str) -> None:
+    """Refuse options that a model does not use."""
     for name in options:
-        if getattr(ask, name) is not None:
+        if getattr(request, name) is not None:
             raise ValueError(f"{model} has no --{name}; leave it out.")
 
 
-def _sparse_pca(ask: Ask) -> Built:
-    source, B = _data(ask)
-    weight = 0.1 * B.norm**2 / source.shape[0] if ask.weight is None else ask.weight
-    problem = sparse_pca(B, n_components=ask.components, weight=weight, k=ask.nonzeros)
-    about = {"data": source.about, "weight": weight, "nonzeros_free": ask.nonzeros}
-    return Built(problem, source.features, about, _variance_explained(B))
+def _sparse_pca(request: SolveRequest) -> NamedProblem:
+    source, B = _data(request)
+    weight = 0.1 * B.norm**2 / source.shape[0] if request.weight is None else request.weight
+    problem = sparse_pca(B, n_components=request.components, weight=weight, k=request.nonzeros)
+    about = {"data": source.about, "weight": weight, "nonzeros_free": request.nonzeros}
+    return NamedProblem(problem, source.features, about, _variance_explained(B))
 
 
-def _nonnegative_pca(ask: Ask) -> Built:
-    _refuse(ask, "nonnegative-pca", "nonzeros")
-    source, B = _data(ask)
-    weight = B.norm**2 / source.shape[0] if ask.weight is None else ask.weight
-    problem = nonnegative_pca(B, n_components=ask.components, weight=weight)
-    return Built(problem, source.features, {"data": source.about, "weight": weight}, _variance_explained(B))
+def _nonnegative_pca(request: SolveRequest) -> NamedProblem:
+    _refuse(request, "nonnegative-pca", "nonzeros")
+    source, B = _data(request)
+    weight = B.norm**2 / source.shape[0] if request.weight is None else request.weight
+    problem = nonnegative_pca(B, n_components=request.components, weight=weight)
+    return NamedProblem(problem, source.features, {"data": source.about, "weight": weight}, _variance_explained(B))
 
 
-def _dual_pcp(ask: Ask) -> Built:
-    _refuse(ask, "dual-pcp", "nonzeros", "weight")
-    source, B = _data(ask)
-    return Built(dual_pcp(B, codimension=ask.components), source.features, {"data": source.about})
+def _dual_pcp(request: SolveRequest) -> NamedProblem:
+    _refuse(request, "dual-pcp", "nonzeros", "weight")
+    source, B = _data(request)
+    return NamedProblem(dual_pcp(B, codimension=request.components), source.features, {"data": source.about})
 
 
-def _dictionary(ask: Ask) -> Built:
-    _refuse(ask, "dictionary", "nonzeros", "weight")
-    source, B = _data(ask)
-    return Built(orthogonal_dictionary(B, n_components=ask.components), source.features, {"data": source.about})
+def _dictionary(request: SolveRequest) -> NamedProblem:
+    _refuse(request, "dictionary", "nonzeros", "weight")
+    source, B = _data(request)
+    return NamedProblem(
+        orthogonal_dictionary(B, n_components=request.components), source.features, {"data": source.about}
+    )
 
 
-def _compressed_modes(ask: Ask) -> Built:
-    if ask.nonzeros is not None or ask.prepare is not None:
-        raise ValueError("compressed-modes has neither data to prepare nor free entries: no --prepare, no --nonzeros.")
-    if not ask.data.isdecimal():
-        raise ValueError(f"compressed-modes takes a number of grid points, as in 128, and no data; given {ask.data!r}.")
-    n, weight = int(ask.data), 0.1 if ask.weight is None else ask.weight
-    problem = compressed_modes(n, n_components=ask.components, weight=weight)
-    return Built(problem, [str(i) for i in range(n)], {"grid_points": n, "weight": weight})
+def _compressed_modes(request: SolveRequest) -> NamedProblem:
+    if request.nonzeros is not None or request.prepare is not None:
+        raise ValueError("compressed-modes takes no --prepare and no --nonzeros; leave them out.")
+    if not request.data.isdecimal():
+        raise ValueError(
+            f"compressed-modes takes a number of grid points, as in 128, instead of data; given {request.data!r}."
+        )
+    n, weight = int(request.data), 0.1 if request.weight is None else request.weight
+    problem = compressed_modes(n, n_components=request.components, weight=weight)
+    return NamedProblem(problem, [str(i) for i in range(n)], {"grid_points": n, "weight": weight})
 
 
 MODELS: dict[str, Model] = {

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from orthoprox._fields import replace
-from orthoprox.cli.errors import UNAVAILABLE, Told, told
-from orthoprox.cli.experiments import EXIT_CODES, carry_out, whole
+from orthoprox.cli.errors import UNAVAILABLE, CommandError, report_errors
+from orthoprox.cli.experiments import EXIT_CODES, run_experiments, seed_range
 from orthoprox.datasets import DataUnavailable
 from orthoprox.experiments.spec import BUILTIN, builtin
 
@@ -29,15 +29,15 @@ from orthoprox.experiments.spec import BUILTIN, builtin
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out/reproduction"),
     show_default=True,
-    help="Folder for results; what is there is not run again.",
+    help="Folder for results; existing results are not run again.",
 )
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of the datasets' files.  [default: ORTHOPROX_DATA]"
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs at once, one thread each.  [default: one for each core]")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="The time budget of a run.")
-@click.option("--iterations", type=click.IntRange(min=1), help="A budget of iterations instead.")
-@click.option("--seeds", type=click.IntRange(min=1), help="How many.")
+@click.option("--iterations", type=click.IntRange(min=1), help="A limit on iterations instead.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds.")
 @click.option("--dataset", "datasets", multiple=True, help="Only this data set; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress display.")
@@ -57,27 +57,27 @@ def reproduce_command(
     """Run the experiments of the paper and say whether its statements hold.
 
     WHAT is figure1 to figure5 (in the paper's order: weights 50, 500, 10, 100, 1000), theory (the statements of its
-    analysis), settings (what decides the ranking), several of them, or all. Writes into OUT a table, figures like
-    the paper's, a report to open in a browser, and a ledger with a verdict for every statement. Can be stopped at
-    any moment: the same command goes on where it stood.
+    analysis), settings (which settings decide the ranking), several of these, or all. Writes into OUT a table,
+    figures like the paper's, a report to open in a browser, and a ledger with a verdict for every statement. Can be
+    stopped at any moment: repeat the command to continue.
     """
     names = BUILTIN if "all" in what else tuple(dict.fromkeys(what))
     changes: dict[str, Any] = {}
     if seeds is not None:
-        changes["seeds"] = whole(seeds)
+        changes["seeds"] = seed_range(seeds)
     if datasets:
         changes["datasets"] = datasets
-    with told():
+    with report_errors():
         experiments = []
         for name in names:
             experiment = replace(builtin(name, quick=quick), **changes)
             if iterations is not None:
                 experiment = replace(experiment, iterations=iterations, seconds=seconds)
-            elif seconds is not None and experiment.seconds is not None:  # a budget of iterations stays one
+            elif seconds is not None and experiment.seconds is not None:  # a limit on iterations stays one
                 experiment = replace(experiment, seconds=seconds)
             experiments.append(experiment)
         try:
-            carry_out(
+            run_experiments(
                 experiments,
                 out,
                 processes=jobs,
@@ -88,4 +88,4 @@ def reproduce_command(
                 quiet=quiet,
             )
         except DataUnavailable as error:
-            raise Told(f"{error} With --quick no files are needed.", UNAVAILABLE) from None
+            raise CommandError(f"{error} With --quick no files are needed.", UNAVAILABLE) from None

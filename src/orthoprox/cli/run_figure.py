@@ -1,4 +1,4 @@
-"""The figure of one run: how it went, and what it found."""
+"""The figure of one run: its convergence and its solution."""
 
 from __future__ import annotations
 

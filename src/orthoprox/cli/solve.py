@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from orthoprox import Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
-from orthoprox.cli.errors import EXIT_CODES, FAILED, told
-from orthoprox.cli.models import MODELS, Ask
-from orthoprox.cli.outcome import plain, spoken, summary_of, written
+from orthoprox.cli.errors import EXIT_CODES, FAILED, report_errors
+from orthoprox.cli.models import MODELS, SolveRequest
+from orthoprox.cli.outcome import describe, summary_of, to_json, write_files
 from orthoprox.cli.source import PREPARE
 from orthoprox.driver.solve import DEFAULT_SOLVER
 
@@ -35,11 +35,11 @@ ITERATIONS = 1000
 @click.argument("data")
 @click.option("--components", "-r", default=5, show_default=True, help="Columns of X.")
 @click.option("--weight", "-w", type=float, help="Factor of the penalty.  [default: a tenth of the largest variance]")
-@click.option("--nonzeros", "-k", type=int, help="Entries of X that go unpenalised (sparse-pca).  [default: none]")
+@click.option("--nonzeros", "-k", type=int, help="Unpenalised entries of X (sparse-pca).  [default: none]")
 @click.option(
     "--prepare",
     type=click.Choice(PREPARE),
-    help="paper: unit columns, then centre.  [default: centre, or what is usual for the dataset]",
+    help="paper: unit columns, then centre.  [default: centre, or the dataset's own preparation]",
 )
 @click.option("--solver", "-s", default=DEFAULT_SOLVER, show_default=True, help="See orthoprox list solvers.")
 @click.option(
@@ -48,7 +48,7 @@ ITERATIONS = 1000
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
-    help=f"At most so many.  [default: {ITERATIONS}, or no limit with --seconds]",
+    help=f"The largest number of iterations.  [default: {ITERATIONS}, or no limit with --seconds]",
 )
 @click.option("--seconds", type=click.FloatRange(min=0), help="At most so long in the method.")
 @click.option("--tol", default=1e-6, show_default=True, help="Stop when the criticality is at most this; 0: never.")
@@ -67,7 +67,7 @@ ITERATIONS = 1000
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out"),
     show_default=True,
-    help="Folder for what is found.",
+    help="Folder for the results.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
@@ -94,22 +94,22 @@ def solve_command(
     Samples are rows. Writes into OUT the loadings (loadings.npy and .csv, orthonormal columns; loadings_sparse.npy
     and .csv, their partner with exact zeros), summary.json and run.png. Sparse files stay sparse.
     """
-    with told():
-        method = named(solver, **dict(map(setting, settings)))
-        stop = stopping(iterations, seconds, tol)
-        writable(out)
-        built = MODELS[model].build(Ask(data, components, weight, nonzeros, seed, data_dir, prepare))
+    with report_errors():
+        method = named(solver, **dict(map(parse_setting, settings)))
+        stop = stop_rule(iterations, seconds, tol)
+        check_writable(out)
+        instance = MODELS[model].build(SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare))
         watching = [] if quiet or not sys.stderr.isatty() else [Progress()]
         every = max(1, (iterations or ITERATIONS) // 500)
-        result = solve(built.problem, method, seed=seed, stop=stop, record=Recorder(every=every), observers=watching)
-        summary = {"model": model, "seed": seed, **built.about, **summary_of(result, built)}
-        files = written(out, result, built, summary)
-    click.echo(json.dumps(plain(summary), indent=2) if as_json else spoken(result, summary, files))
+        result = solve(instance.problem, method, seed=seed, stop=stop, record=Recorder(every=every), observers=watching)
+        summary = {"model": model, "seed": seed, **instance.about, **summary_of(result, instance)}
+        files = write_files(out, result, instance, summary)
+    click.echo(json.dumps(to_json(summary), indent=2) if as_json else describe(result, summary, files))
     if result.status in BAD:
         raise SystemExit(FAILED)
 
 
-def setting(text: str) -> tuple[str, Any]:
+def parse_setting(text: str) -> tuple[str, Any]:
     """Name and value of ``name=value``: a number, true, false, none, or else a word."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier():
@@ -121,10 +121,10 @@ def setting(text: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-def stopping(iterations: int | None, seconds: float | None, tol: float) -> Rule:
-    """The limits that were asked for, and the criticality."""
+def stop_rule(iterations: int | None, seconds: float | None, tol: float) -> Rule:
+    """The given limits, and the tolerance on the criticality."""
     if not tol >= 0:
-        raise ValueError(f"--tol must not be negative; given {tol}.")
+        raise ValueError(f"--tol must not be negative; given {tol}. Use 0 for no tolerance.")
     most = ITERATIONS if iterations is None and seconds is None else iterations
     rules: list[Rule] = [] if most is None else [Iterations(most)]
     rules += [] if seconds is None else [Seconds(seconds)]
@@ -135,8 +135,8 @@ def stopping(iterations: int | None, seconds: float | None, tol: float) -> Rule:
     return rule
 
 
-def writable(out: Path) -> None:
-    """Make the folder, and be sure of it before a long run."""
+def check_writable(out: Path) -> None:
+    """Create the folder, and check before a long run that it can be written to."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / f".probe-{os.getpid()}"
@@ -144,5 +144,5 @@ def writable(out: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise ValueError(
-            f"Nothing can be written to {out} ({error.strerror or error}). Name another folder with --out."
+            f"The folder {out} cannot be written to ({error.strerror or error}). Name another folder with --out."
         ) from None

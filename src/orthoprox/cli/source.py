@@ -1,4 +1,4 @@
-"""Where the data of a command come from: the name of a dataset, or a file of the user's."""
+"""The data of a command: a dataset by name, or a file of the user's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from orthoprox._checks import checked_matrix
 from orthoprox.datasets import load, read_matrix
-from orthoprox.datasets._prepare import unit_columns
+from orthoprox.datasets._prepare import normalise_columns
 from orthoprox.datasets.files import file_ending
 from orthoprox.maps import Centred, Sparse
 from orthoprox.maps.sparse import is_sparse
@@ -18,7 +18,7 @@ PREPARE = ("paper", "centre", "raw")
 
 @dataclass(frozen=True)
 class Source:
-    """Data for a model: an array or a map, the names of its columns, and where it is from."""
+    """Data for a model: an array or a map, the names of its columns, and their origin."""
 
     D: Any
     shape: tuple[int, int]
@@ -26,26 +26,26 @@ class Source:
     about: dict[str, Any]
 
 
-def source_of(text: str, *, seed: int, folder: Path | None, prepare: str | None) -> Source:
-    """The data that a word on the command line stands for: a file if it looks like one, else a dataset."""
+def find_source(text: str, *, seed: int, folder: Path | None, prepare: str | None) -> Source:
+    """Load a file, if the text looks like one, else a dataset."""
     if file_ending(text) or "/" in text or Path(text).is_file():
         A, names = read_matrix(text)
         how = prepare or "centre"
         features = names or [str(j) for j in range(A.shape[1])]
         about: dict[str, Any] = {"name": Path(text).name, "source": str(Path(text).resolve())}
-        return Source(prepared(A, how), A.shape, features, about | {"prepare": how, "shape": list(A.shape)})
+        return Source(prepare_matrix(A, how), A.shape, features, about | {"prepare": how, "shape": list(A.shape)})
     data = load(text, seed=seed, folder=folder, raw=prepare is not None)
     about = {"name": data.name, "source": data.source, "licence": data.licence, "checksum": data.checksum}
-    about |= {"prepare": prepare or "as usual for this dataset", "shape": list(data.X.shape), "notes": list(data.notes)}
-    D = data.X if prepare is None else prepared(data.X, prepare)
+    about |= {"prepare": prepare or "the dataset's own", "shape": list(data.X.shape), "notes": list(data.notes)}
+    D = data.X if prepare is None else prepare_matrix(data.X, prepare)
     return Source(D, data.X.shape, [str(j) for j in data.columns], about)
 
 
-def prepared(A: Any, how: str) -> Any:
-    """Scale and centre as asked; sparse data are centred by a map, never made dense."""
+def prepare_matrix(A: Any, how: str) -> Any:
+    """Scale and centre; sparse data are centred by a map and stay sparse."""
     if is_sparse(A):
-        B = Sparse(unit_columns(Sparse(A, name="The data").B) if how == "paper" else A, name="The data")
+        B = Sparse(normalise_columns(Sparse(A, name="The data").B) if how == "paper" else A, name="The data")
         return B if how == "raw" else Centred(B)
     checked_matrix(A, "The data")
-    B = unit_columns(A) if how == "paper" else A
+    B = normalise_columns(A) if how == "paper" else A
     return B if how == "raw" else B - B.mean(axis=0)

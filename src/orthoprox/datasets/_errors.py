@@ -1,11 +1,11 @@
-"""What can go wrong on the way to data."""
+"""Errors in loading data."""
 
 from __future__ import annotations
 
 
 class DataUnavailable(RuntimeError):
-    """A dataset cannot be had: not in the folder that was named, or not downloaded and no way to do it now."""
+    """A dataset is missing: it is not in the given folder, or could not be downloaded."""
 
 
 class DataDamaged(DataUnavailable):
-    """A file is there but is not the one that was meant: a wrong checksum, or nothing that can be read."""
+    """A file is there but has a wrong checksum or cannot be read."""

@@ -20,11 +20,11 @@ IMAGES = 2051
 
 
 def idx_images(path: Path) -> Any:
-    """Images of an IDX file, packed or not, one in each row."""
-    with opened(path) as file:
+    """Images of an IDX file, compressed or not, one in each row."""
+    with open_packed(path) as file:
         head, content = file.read(16), file.read()
     if len(head) < 16:
-        raise ValueError("the file ends before the images begin")
+        raise ValueError("the file ends within its header")
     magic, images, height, width = struct.unpack(">4i", head)
     if magic != IMAGES:
         raise ValueError(f"an IDX file of images begins with {IMAGES}, not with {magic}")
@@ -35,7 +35,7 @@ def idx_images(path: Path) -> Any:
 
 def npz_array(path: Path, name: str) -> Any:
     """One array of a NumPy archive."""
-    # a handle of our own is closed even when the archive is broken, and so below
+    # our own handle is closed even when the archive is broken; the same below
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return arrays[name]
 
@@ -61,7 +61,7 @@ def svmlight(paths: Sequence[Path], features: int | None = None) -> Any:
     """
     ends, indices, values = [0], list[int](), list[float]()
     for path in paths:
-        with opened(path) as file:
+        with open_packed(path) as file:
             for number, line in enumerate(file, start=1):
                 words = line.split(b"#", 1)[0].split()
                 pairs = [word.split(b":") for word in words if b":" in word and not word.startswith(b"qid:")]
@@ -85,9 +85,9 @@ def svmlight(paths: Sequence[Path], features: int | None = None) -> Any:
     return csr_array((np.asarray(values), where, np.asarray(ends)), shape=(len(ends) - 1, features or n))
 
 
-def opened(path: Path) -> BinaryIO:
-    """A file for reading, unpacked on the way if it is packed."""
+def open_packed(path: Path) -> BinaryIO:
+    """Open a file for reading, decompressed if it is compressed."""
     with path.open("rb") as file:
         begin = file.read(3)
-    packed = gzip.open if begin.startswith(b"\x1f\x8b") else bz2.open if begin == b"BZh" else open
-    return cast(BinaryIO, packed(path, "rb"))
+    open_file = gzip.open if begin.startswith(b"\x1f\x8b") else bz2.open if begin == b"BZh" else open
+    return cast(BinaryIO, open_file(path, "rb"))

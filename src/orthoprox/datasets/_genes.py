@@ -1,11 +1,11 @@
-"""What the two sets of gene expressions share: their home and how they are read and prepared."""
+"""The two sets of gene expressions: their source, reader and preparation."""
 
 from __future__ import annotations
 
 from orthoprox.datasets._base import Dataset
 from orthoprox.datasets._formats import matlab, npz_array
-from orthoprox.datasets._prepare import centred_then_unit
-from orthoprox.datasets._stored import File, Stored
+from orthoprox.datasets._prepare import centre_then_scale
+from orthoprox.datasets._stored import File, FileOrigin
 
 HOME = "https://raw.githubusercontent.com/KKDeng/mialm_code_share/6d94d90b383e992ffa99ed24f72e9d7a9e4ac4b1/dataset/"
 
@@ -18,12 +18,12 @@ def gene_expressions(name: str, summary: str, shape: tuple[int, int], packed: Fi
         shape=shape,
         source=f"{mat} of K. Deng and Z. Peng's code for MIALM (github.com/KKDeng/mialm_code_share)",
         licence="no licence stated for the data",
-        origin=Stored(
+        origin=FileOrigin(
             packed=packed,
             unpack=lambda path: npz_array(path, "X"),
             public=(File(mat, sha256, HOME + mat),),
             read=lambda paths: matlab(paths[0], "X"),
         ),
-        recipe=centred_then_unit,
+        recipe=centre_then_scale,
         drop_empty=False,
     )

@@ -1,4 +1,4 @@
-"""Datasets in files: in a folder that the user names, or downloaded from their public home."""
+"""Datasets in files: in a folder of the user's, or downloaded from their public home."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Stored(Origin):
+class FileOrigin(Origin):
     """A matrix in files: one of our own format, or the originals as they are published.
 
     Parameters
@@ -49,26 +49,32 @@ class Stored(Origin):
     read: Callable[[Sequence[Path]], Any]
 
     def matrix(self, request: Request) -> tuple[Any, str]:
-        folder = request.folder
-        if folder is None:
-            paths = self.fetch()
-        else:
-            paths = self.found(folder)
-            if not paths:
-                raise DataUnavailable(self._not_in(folder))
-        digests = [self._checked(path, request.check) for path in paths]
+        paths = self.fetch() if request.folder is None else self._locate_in(request.folder)
+        digests = [self._verify(path, request.check) for path in paths]
         try:
             A = self.unpack(paths[0]) if paths[0].name == self.packed.name else self.read(paths)
         except MemoryError:
             raise
-        except Exception as error:  # a broken file fails in as many ways as there are formats
+        except Exception as error:  # every format has its own errors for broken files
             raise DataDamaged(
-                f"{paths[0]} cannot be read ({type(error).__name__}: {error}). Get the file anew."
+                f"{paths[0]} cannot be read ({type(error).__name__}: {error}). Download the file again."
             ) from error
         return A, " ".join(digests)
 
-    def found(self, folder: Path) -> list[Path]:
-        """Our file in a folder, else all of the originals, else nothing."""
+    def locate(self, request: Request) -> None:
+        if request.folder is not None:
+            self._locate_in(request.folder)
+        elif not self.find(cache()):
+            self.fetch()
+
+    def _locate_in(self, folder: Path) -> list[Path]:
+        paths = self.find(folder)
+        if not paths:
+            raise DataUnavailable(self._missing_message(folder))
+        return paths
+
+    def find(self, folder: Path) -> list[Path]:
+        """Our packed file in a folder, else all of the originals, else nothing."""
         for files in ((self.packed,), self.public):
             paths = [folder / file.name for file in files]
             if all(path.is_file() for path in paths):
@@ -76,62 +82,62 @@ class Stored(Origin):
         return []
 
     def states(self, folder: Path | None) -> list[tuple[Path, State]]:
-        """Each file that would be read, and whether it is what it should be; the network is not asked."""
+        """Each file that would be read, and its state, without using the network."""
         place = cache() if folder is None else folder
-        paths = self.found(place) or [place / file.name for file in (self.public if folder is None else (self.packed,))]
+        paths = self.find(place) or [place / file.name for file in (self.public if folder is None else (self.packed,))]
         return [(path, self._state(path)) for path in paths]
 
     def fetch(self, folder: Path | None = None) -> list[Path]:
-        """The originals in the cache, or in a folder; those that are not there, or are damaged, are downloaded."""
+        """Download the originals that are missing or damaged, into the cache or a folder; return their paths."""
         place = cache() if folder is None else folder
         return [_download(file, place) for file in self.public]
 
-    def _not_in(self, folder: Path) -> str:
+    def _missing_message(self, folder: Path) -> str:
         originals = " and ".join(file.name for file in self.public)
         return (
-            f"{folder} {'has' if folder.is_dir() else 'is no folder, so it has'} neither {self.packed.name} nor "
+            f"{folder} {'has' if folder.is_dir() else 'is not a folder, so it has'} neither {self.packed.name} nor "
             f"{originals}. Put one there, name another folder (folder=, --data-dir or {FOLDER}), or none to download."
         )
 
     def _state(self, path: Path) -> State:
         if not path.is_file():
             return "missing"
-        return "ok" if _digest(path) == self._expected(path) else "damaged"
+        return "ok" if _digest(path) == self._known_digest(path) else "damaged"
 
-    def _expected(self, path: Path) -> str:
+    def _known_digest(self, path: Path) -> str:
         return next(file.sha256 for file in (self.packed, *self.public) if file.name == path.name)
 
-    def _checked(self, path: Path, check: bool) -> str:
-        found, wanted = _digest(path), self._expected(path)
-        if check and found != wanted:
+    def _verify(self, path: Path, check: bool) -> str:
+        digest, wanted = _digest(path), self._known_digest(path)
+        if check and digest != wanted:
             raise DataDamaged(
-                f"{path} is damaged or another file: wanted sha256 {wanted}, found {found}. "
-                "Get the file anew, or pass check=False to read it as it is."
+                f"{path} is damaged or a different file: expected sha256 {wanted}, found {digest}. "
+                "Download it again, or pass check=False to read it as it is."
             )
-        return found
+        return digest
 
 
 def cache() -> Path:
-    """Where downloads are kept."""
+    """The folder of downloads."""
     return Path(extra("pooch", "data", "Downloading data").os_cache("orthoprox"))
 
 
 def _download(file: File, place: Path) -> Path:
-    """The file in its place; pooch writes it under another name first and moves it when its checksum is right."""
+    """Download a file; pooch writes it under another name and moves it when its checksum is right."""
     pooch = extra("pooch", "data", "Downloading data")
-    instead = f"Or put {file.name} into a folder by hand and name that (folder=, --data-dir or {FOLDER})."
-    # the files are small, and an answer that is read at once leaves no connection open when it is an error
+    instead = f"Or put {file.name} into a folder and name that folder (folder=, --data-dir or {FOLDER})."
+    # small files: reading them at once leaves no connection open after an error
     by = pooch.HTTPDownloader(stream=False, timeout=30)
     try:
         known = f"sha256:{file.sha256}"
         return Path(pooch.retrieve(file.url, known_hash=known, fname=file.name, path=place, downloader=by))
     except ValueError as error:
         raise DataDamaged(
-            f"What {file.url} sent is damaged or another file ({_line(error)}); nothing was kept. Try again. {instead}"
+            f"The download from {file.url} is damaged or a different file ({_line(error)}). Try again. {instead}"
         ) from error
-    except OSError as error:  # of the network (requests derives its own from it) or of the disk
+    except OSError as error:  # from the network (requests derives its errors from it) or the disk
         raise DataUnavailable(
-            f"{file.url} could not be downloaded to {place} ({_line(error)}). Try again with a network. {instead}"
+            f"{file.url} could not be downloaded to {place} ({_line(error)}). Check the network. {instead}"
         ) from error
 
 
@@ -144,6 +150,6 @@ def _digest(path: Path) -> str:
 
 
 def _line(error: Exception) -> str:
-    """The words of an error in one line of bearable length."""
+    """The message of an error in one short line."""
     words = " ".join(str(error).split()) or type(error).__name__
     return words if len(words) <= 200 else words[:197] + "..."

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from orthoprox._extras import extra
-from orthoprox.datasets._base import Bundled, Dataset
-from orthoprox.datasets._prepare import unit_then_centred
+from orthoprox.datasets._base import Dataset, LibraryOrigin
+from orthoprox.datasets._prepare import scale_then_centre
 
 
 def _read() -> Any:
@@ -21,6 +21,6 @@ DIGITS = Dataset(
     shape=(1797, 64),
     source="E. Alpaydin, C. Kaynak, Optical recognition of handwritten digits, UCI repository, 1998 (test part)",
     licence="CC BY 4.0",
-    origin=Bundled(_read, "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"),
-    recipe=unit_then_centred,
+    origin=LibraryOrigin(_read, "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"),
+    recipe=scale_then_centre,
 )

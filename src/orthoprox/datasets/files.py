@@ -49,25 +49,29 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Any, list[str] | None]:
     file = Path(path)
     ending = file_ending(file)
     if not ending:
-        raise ValueError(f"{file} must be a file that ends in {', '.join(READERS)}.")
+        raise ValueError(f"{file} is not a file we can read: its name must end in {', '.join(READERS)}.")
     try:
         A, names = READERS[ending](file)
     except MemoryError:
         raise
     except OSError as error:
         raise DataUnavailable(f"{file} cannot be read ({error.strerror or error}).") from error
-    except Exception as error:  # a broken file fails in as many ways as there are formats
+    except Exception as error:  # every format has its own errors for broken files
         words = " ".join(str(error).split()).rstrip(".")
-        raise DataDamaged(f"{file} cannot be read as {ending} ({words}). Look at it, or save it anew.") from error
+        raise DataDamaged(
+            f"{file} cannot be read as {ending} ({words}). Check its content or save it again."
+        ) from error
     if len(A.shape) != 2 or 0 in A.shape:
-        raise DataDamaged(f"{file} must hold a matrix, samples in rows; it holds an array of shape {tuple(A.shape)}.")
+        raise DataDamaged(
+            f"{file} must hold a matrix, samples in rows; it holds an array of shape {tuple(A.shape)}. Save a matrix."
+        )
     if not np.isdtype(A.dtype, ("bool", "integral", "real floating")):
-        raise DataDamaged(f"{file} must hold real numbers; it holds dtype {A.dtype}.")
+        raise DataDamaged(f"{file} must hold real numbers; it holds dtype {A.dtype}. Convert it first.")
     return (A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)), names
 
 
 def file_ending(path: str | PathLike[str]) -> str:
-    """The ending that says how to read a file, or nothing."""
+    """The known ending of a file name, or an empty text."""
     name = Path(path).name.lower()
     return next((ending for ending in READERS if name.endswith(ending)), "")
 
@@ -83,7 +87,7 @@ def _npz(path: Path) -> Read:
     if "format" in names and "shape" in names:
         return npz_sparse(path), None
     if "X" not in names and len(names) != 1:
-        raise ValueError(f"it has {', '.join(names) or 'nothing'}; wanted one array, or one that is called X")
+        raise ValueError(f"it has {', '.join(names) or 'nothing'}; expected a single array, or one named X")
     return npz_array(path, "X" if "X" in names else names[0]), None
 
 
@@ -95,7 +99,7 @@ def _table(separator: str) -> Callable[[Path], Read]:
             if names is None:
                 file.seek(0)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that there are no lines is told with the shape
+                warnings.simplefilter("ignore")  # an empty table is reported with its shape
                 A = np.loadtxt(file, delimiter=separator, ndmin=2, comments=None, quotechar='"')
         if names is not None and A.size and len(names) != A.shape[1]:
             raise ValueError(f"it has {len(names)} names for {A.shape[1]} columns")

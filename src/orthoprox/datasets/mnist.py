@@ -7,8 +7,8 @@ from typing import Any
 
 from orthoprox.datasets._base import Dataset
 from orthoprox.datasets._formats import idx_images, npz_array
-from orthoprox.datasets._prepare import unit_then_centred
-from orthoprox.datasets._stored import File, Stored
+from orthoprox.datasets._prepare import scale_then_centre
+from orthoprox.datasets._stored import File, FileOrigin
 
 
 def _unpack(path: Path) -> Any:
@@ -22,7 +22,7 @@ MNIST = Dataset(
     shape=(60000, 784),
     source="Y. LeCun, C. Cortes, C. J. C. Burges, The MNIST database of handwritten digits (training images)",
     licence="copyright Y. LeCun and C. Cortes; usually stated as CC BY-SA 3.0",
-    origin=Stored(
+    origin=FileOrigin(
         packed=File("mnist_train_60k.npz", "33e9753a8d3ed06561a816bf46d6d686b20801696e497f092853c1634577f43f"),
         unpack=_unpack,
         public=(
@@ -34,5 +34,5 @@ MNIST = Dataset(
         ),
         read=lambda paths: idx_images(paths[0]),
     ),
-    recipe=unit_then_centred,
+    recipe=scale_then_centre,
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orthoprox.datasets._base import Dataset, Drawn
-from orthoprox.datasets._prepare import unit_then_centred
+from orthoprox.datasets._base import Dataset, RandomOrigin
+from orthoprox.datasets._prepare import scale_then_centre
 
 RANDN = Dataset(
     name="randn",
@@ -11,6 +11,6 @@ RANDN = Dataset(
     shape=None,
     source="numpy.random.default_rng(seed).standard_normal((samples, features))",
     licence="none needed",
-    origin=Drawn(lambda rng, m, n: rng.standard_normal((m, n))),
-    recipe=unit_then_centred,
+    origin=RandomOrigin(lambda rng, m, n: rng.standard_normal((m, n))),
+    recipe=scale_then_centre,
 )

@@ -1,11 +1,11 @@
-"""Company web pages by industry sector: the part of LIBSVM's data that can be had with a checksum."""
+"""Company web pages by industry sector: the part of LIBSVM's data that is public at a fixed address."""
 
 from __future__ import annotations
 
 from orthoprox.datasets._base import Dataset
 from orthoprox.datasets._formats import npz_sparse, svmlight
-from orthoprox.datasets._prepare import unit_then_centred
-from orthoprox.datasets._stored import File, Stored
+from orthoprox.datasets._prepare import scale_then_centre
+from orthoprox.datasets._stored import File, FileOrigin
 
 HOME = (
     "https://raw.githubusercontent.com/a061105/ExtremeMulticlass/"
@@ -19,7 +19,7 @@ SECTOR = Dataset(
     shape=(1826, FEATURES),
     source="A. McCallum, K. Nigam, 1998; J. Rennie, R. Rifkin, 2001; as sector.scale on the LIBSVM data page",
     licence="no licence stated",
-    origin=Stored(
+    origin=FileOrigin(
         packed=File("sector_scale_subset.npz", "76cf8b2b2867159497f1c568bef9738e41b402ee1d05f715cb0d776eb4f251f0"),
         unpack=npz_sparse,
         public=(
@@ -37,7 +37,7 @@ SECTOR = Dataset(
         # in single precision, as the packed file has them
         read=lambda paths: svmlight(paths, FEATURES).astype("float32"),
     ),
-    recipe=unit_then_centred,
+    recipe=scale_then_centre,
     notes=("a part of the original: 1826 of 9619 documents, from all 105 sectors",),
     complete=9619,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orthoprox.datasets._base import Dataset
 from orthoprox.datasets._formats import matlab, npz_sparse
-from orthoprox.datasets._prepare import unit_then_centred
-from orthoprox.datasets._stored import File, Stored
+from orthoprox.datasets._prepare import scale_then_centre
+from orthoprox.datasets._stored import File, FileOrigin
 
 TDT2 = Dataset(
     name="tdt2",
@@ -13,7 +13,7 @@ TDT2 = Dataset(
     shape=(9394, 36771),
     source="NIST Topic Detection and Tracking corpus, phase 2, as a matrix of terms by D. Cai, X. Wang and X. He",
     licence="published for research; no licence stated",
-    origin=Stored(
+    origin=FileOrigin(
         packed=File("tdt2_bow.npz", "dc410acf1b21b2613a4ffe066eb8942b360015801ea6224fe3368fa284733487"),
         unpack=npz_sparse,
         public=(
@@ -25,5 +25,5 @@ TDT2 = Dataset(
         ),
         read=lambda paths: matlab(paths[0], "fea"),
     ),
-    recipe=unit_then_centred,
+    recipe=scale_then_centre,
 )

@@ -1,7 +1,7 @@
 """The ledger: what the paper's experiments state, and what was measured, panel by panel.
 
 A panel is one data set, weight and k; its numbers are medians over seeds. The words of the paper are put into
-numbers here and nowhere else. They were written after one run of one setting had been seen, and not changed since.
+numbers here and nowhere else. They were written after one run of one setting, and have not changed since.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from orthoprox.experiments.gather import Run, medians
+from orthoprox.experiments.gather import RunRecord, medians
 
 TIE = 1e-3
 """Two objectives closer than this, relatively, are equal."""
 SIMILAR = 0.05
 """Two objectives closer than this, relatively, are similar."""
 FAILS = 2.0
-"""A method fails when it ends so many times as high as the best."""
+"""A method fails when it ends at least this many times as high as the best."""
 OURS = "oadmm"
 EP, RR, SPGM_EP, SPGM_RR, SUBGRADIENT = "OADMM-EP", "OADMM-RR", "SPGM-EP", "SPGM-RR", "Sub-Grad"
 FRACTIONS = (0.1, 0.3, 1.0)
-"""Of the time budget, at which verdicts are taken to see whether it decides."""
+"""Of the time budget: verdicts at each show whether the budget decides."""
 
 Panel = dict[str, float]
 """The objective of each method."""
@@ -30,7 +30,7 @@ Panel = dict[str, float]
 class Claim:
     """A statement of the paper, and the test that stands for it."""
 
-    said: str
+    statement: str
     test: str
     holds: Callable[[Panel], bool]
     needs: tuple[str, ...]
@@ -41,13 +41,13 @@ def below(a: float, b: float) -> bool:
     return a < b - TIE * max(abs(a), abs(b))
 
 
-def paper(panel: Panel) -> Panel:
-    """The methods of the paper, ours left out."""
+def paper_methods(panel: Panel) -> Panel:
+    """The panel without our own method."""
     return {label: value for label, value in panel.items() if label != OURS}
 
 
 def _lowest(panel: Panel) -> bool:
-    rivals = [value for label, value in paper(panel).items() if label not in (EP, RR)]
+    rivals = [value for label, value in paper_methods(panel).items() if label not in (EP, RR)]
     return not below(min(rivals), min(panel[EP], panel[RR]))
 
 
@@ -60,7 +60,7 @@ CLAIMS = (
     Claim(
         "Sub-Grad essentially fails to solve this problem",
         f"it ends at least {FAILS:g} times as high as the best of the paper's methods",
-        lambda panel: panel[SUBGRADIENT] >= FAILS * min(paper(panel).values()),
+        lambda panel: panel[SUBGRADIENT] >= FAILS * min(paper_methods(panel).values()),
         (SUBGRADIENT,),
     ),
     Claim(
@@ -96,7 +96,7 @@ CLAIMS = (
     Claim(
         "(not the paper's) our oadmm is at least as low as each of the paper's methods",
         f"none of them ends below it by more than {TIE:.1%}",
-        lambda panel: not below(min(paper(panel).values()), panel[OURS]),
+        lambda panel: not below(min(paper_methods(panel).values()), panel[OURS]),
         (OURS, EP),
     ),
 )
@@ -126,39 +126,39 @@ class Verdict:
 
 
 def panels(
-    runs: Iterable[Run], value: Callable[[Run], float] = lambda run: run.objective
+    runs: Iterable[RunRecord], value: Callable[[RunRecord], float] = lambda run: run.objective
 ) -> dict[tuple[str, str, float, float | None], Panel]:
     """The medians over seeds of every panel, by experiment, data set, weight and kept."""
-    found: dict[tuple[str, str, float, float | None], Panel] = {}
+    by_key: dict[tuple[str, str, float, float | None], Panel] = {}
     for (experiment, dataset, weight, kept, label), median in medians(runs, value).items():
-        found.setdefault((experiment, dataset, weight, kept), {})[label] = median
-    return found
+        by_key.setdefault((experiment, dataset, weight, kept), {})[label] = median
+    return by_key
 
 
-def verdict(claim: Claim, found: Iterable[Panel]) -> Verdict:
-    """A claim on some panels; one that lacks a method it speaks of does not count."""
-    judged = [claim.holds(panel) for panel in found if set(claim.needs) <= set(panel)]
+def verdict(claim: Claim, cases: Iterable[Panel]) -> Verdict:
+    """The verdict on a claim over some panels; a panel without one of its methods does not count."""
+    judged = [claim.holds(panel) for panel in cases if set(claim.needs) <= set(panel)]
     return Verdict(sum(judged), len(judged))
 
 
-def verdicts(runs: Sequence[Run]) -> dict[str, dict[tuple[str, float, float | None], Verdict]]:
+def verdicts(runs: Sequence[RunRecord]) -> dict[str, dict[tuple[str, float, float | None], Verdict]]:
     """Every claim by experiment, weight and kept."""
-    found = panels(runs)
-    groups = list(dict.fromkeys((experiment, weight, kept) for experiment, _, weight, kept in found))
+    by_key = panels(runs)
+    groups = list(dict.fromkeys((experiment, weight, kept) for experiment, _, weight, kept in by_key))
     return {
-        claim.said: {
-            group: verdict(claim, [p for (e, _, w, k), p in found.items() if (e, w, k) == group]) for group in groups
+        claim.statement: {
+            group: verdict(claim, [p for (e, _, w, k), p in by_key.items() if (e, w, k) == group]) for group in groups
         }
         for claim in CLAIMS
     }
 
 
-def by_budget(runs: Sequence[Run]) -> dict[str, dict[float, Verdict]]:
+def by_budget(runs: Sequence[RunRecord]) -> dict[str, dict[float, Verdict]]:
     """Every claim at some fractions of the time budget, over all panels with one."""
     timed = [run for run in runs if run.job.seconds is not None]
 
-    def at(fraction: float) -> Callable[[Run], float]:
+    def at(fraction: float) -> Callable[[RunRecord], float]:
         return lambda run: run.objective_at(fraction * float(run.job.seconds or 0.0))
 
     taken = {fraction: list(panels(timed, at(fraction)).values()) for fraction in FRACTIONS}
-    return {claim.said: {f: verdict(claim, found) for f, found in taken.items()} for claim in CLAIMS}
+    return {claim.statement: {f: verdict(claim, cases) for f, cases in taken.items()} for claim in CLAIMS}

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox.experiments.gather import Run
+from orthoprox.experiments.gather import RunRecord
 from orthoprox.experiments.spec import Experiment
 from orthoprox.plotting._canvas import figure
 from orthoprox.plotting._style import curve, style
 
-AXES = {"seconds": "seconds in the method", "steps": "iterations"}
+AXES = {"seconds": "seconds in the method", "work": "iterations"}
 COLUMNS = 4
 
 
 def draw(
     experiment: Experiment,
-    runs: Sequence[Run],
+    runs: Sequence[RunRecord],
     folder: Path,
     *,
     dpi: int = 110,
@@ -31,7 +31,7 @@ def draw(
     The curves are those of the first seed, for which all methods have one start.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
+    paths = []
     for weight in experiment.weights:
         for kept in experiment.kept:
             shown = [r for r in runs if (r.job.weight, r.job.kept, r.job.seed) == (weight, kept, experiment.seeds[0])]
@@ -41,10 +41,10 @@ def draw(
                     canvas = _figure(experiment, shown, axis, _title(experiment, weight, kept))
                     for ending in endings:
                         path = folder / f"{name}.{ending}"
-                        # a file that does not change from one drawing to the next
+                        # without a date the file is the same every time
                         canvas.savefig(path, dpi=dpi, metadata={"CreationDate": None} if ending == "pdf" else None)
-                        made.append(path)
-    return made
+                        paths.append(path)
+    return paths
 
 
 def _name(experiment: Experiment, weight: float, kept: float | None, axis: str) -> str:
@@ -57,7 +57,7 @@ def _title(experiment: Experiment, weight: float, kept: float | None) -> str:
     return f"{experiment.title}: weight {weight:g}, r = {experiment.components}, {penalty}, seed {experiment.seeds[0]}"
 
 
-def _figure(experiment: Experiment, runs: Sequence[Run], axis: str, title: str) -> Any:
+def _figure(experiment: Experiment, runs: Sequence[RunRecord], axis: str, title: str) -> Any:
     columns = min(COLUMNS, len(experiment.datasets))
     lines = math.ceil(len(experiment.datasets) / columns)
     canvas = figure(figsize=(3.4 * columns, 2.7 * lines + 1.1), layout="constrained")
@@ -67,9 +67,9 @@ def _figure(experiment: Experiment, runs: Sequence[Run], axis: str, title: str) 
     for dataset, panel in zip(experiment.datasets, panels, strict=False):
         here = [run for run in runs if run.job.dataset == dataset]
         for run in here:
-            history = run.stored.history
+            history = run.archive.history
             handles[run.label] = curve(panel, history[axis], history["objective"], styles[run.label])
-        if all(np.all(run.stored.history["objective"] > 0) for run in here):
+        if all(np.all(run.archive.history["objective"] > 0) for run in here):
             panel.set_yscale("log")
         panel.set_title(dataset, fontsize=9)
         panel.grid(alpha=0.3)

@@ -12,49 +12,49 @@ from typing import Any
 import numpy as np
 
 from orthoprox.experiments.spec import Experiment, Job, from_mapping
-from orthoprox.experiments.store import DamagedFile, Stored, load
+from orthoprox.experiments.store import Archive, DamagedFile, load
 
 MANIFEST = "experiments.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """A result with the experiment and the label it has there."""
+class RunRecord:
+    """A stored run, with its experiment and its label there."""
 
     experiment: str
     label: str
     job: Job
-    stored: Stored
+    archive: Archive
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        return self.stored.facts
+        return self.archive.facts
 
     @property
     def objective(self) -> float:
         return float(self.facts["objective"])
 
     def objective_at(self, seconds: float) -> float:
-        """The objective after so much time in the method: the last record until then."""
-        history = self.stored.history
+        """The objective at the last record before this time in the method."""
+        history = self.archive.history
         index = int(np.searchsorted(history["seconds"], seconds, side="right")) - 1
         return float(history["objective"][max(index, 0)])
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
-    """All results of some experiments, and the runs that have none."""
+class Results:
+    """The runs of some experiments that have a result, and those that have none."""
 
     experiments: tuple[Experiment, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[RunRecord, ...]
     missing: tuple[tuple[str, str, Job], ...]
 
-    def of(self, experiment: str) -> list[Run]:
+    def of(self, experiment: str) -> list[RunRecord]:
         """The runs of one experiment."""
         return [run for run in self.runs if run.experiment == experiment]
 
 
-def gather(folder: Path, experiments: Iterable[Experiment] | None = None) -> Gathered:
+def gather(folder: Path, experiments: Iterable[Experiment] | None = None) -> Results:
     """Read every result of these experiments, or of those the folder's list names.
 
     Examples
@@ -63,41 +63,43 @@ def gather(folder: Path, experiments: Iterable[Experiment] | None = None) -> Gat
     >>> gather(pathlib.Path(tempfile.mkdtemp()), []).runs
     ()
     """
-    chosen = tuple(listed(folder) if experiments is None else experiments)
+    chosen = tuple(read_manifest(folder) if experiments is None else experiments)
     runs, missing = [], []
     for experiment in chosen:
         for label, job in experiment.jobs():
             try:
-                runs.append(Run(experiment.name, label, job, load(job.file(folder))))
+                runs.append(RunRecord(experiment.name, label, job, load(job.file(folder))))
             except (FileNotFoundError, DamagedFile):
                 missing.append((experiment.name, label, job))
-    return Gathered(chosen, tuple(runs), tuple(missing))
+    return Results(chosen, tuple(runs), tuple(missing))
 
 
-def enlist(folder: Path, experiments: Sequence[Experiment]) -> None:
-    """Add experiments to the list of those a folder has results of; one of the same name is replaced."""
+def add_to_manifest(folder: Path, experiments: Sequence[Experiment]) -> None:
+    """Add experiments to the list in a folder of results; one of the same name is replaced."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        before = listed(folder)
+        before = read_manifest(folder)
     except FileNotFoundError:
         before = []
-    together = {experiment.name: experiment.described() for experiment in (*before, *experiments)}
+    merged = {experiment.name: experiment.to_mapping() for experiment in (*before, *experiments)}
     side = folder / f"{MANIFEST}.{os.getpid()}.part"
-    side.write_text(json.dumps(list(together.values()), indent=1, sort_keys=True) + "\n", "utf-8")
+    side.write_text(json.dumps(list(merged.values()), indent=1, sort_keys=True) + "\n", "utf-8")
     os.replace(side, folder / MANIFEST)
 
 
-def listed(folder: Path) -> list[Experiment]:
-    """The experiments a folder has results of."""
+def read_manifest(folder: Path) -> list[Experiment]:
+    """The experiments listed in a folder of results."""
     path = folder / MANIFEST
     try:
-        said = json.loads(path.read_text("utf-8"))
+        entries = json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is not a list of experiments ({error}). Remove it and run them again.") from None
-    return [from_mapping(one, str(path)) for one in said]
+        raise ValueError(
+            f"{path} is not a list of experiments ({error}). Delete it and run the experiments again."
+        ) from None
+    return [from_mapping(entry, str(path)) for entry in entries]
 
 
-def medians(runs: Iterable[Run], value: Any) -> dict[tuple[str, str, float, float | None, str], float]:
+def medians(runs: Iterable[RunRecord], value: Any) -> dict[tuple[str, str, float, float | None, str], float]:
     """The median over seeds of a function of a run, by experiment, data set, weight, kept and label."""
     groups: dict[tuple[str, str, float, float | None, str], list[float]] = {}
     for run in runs:

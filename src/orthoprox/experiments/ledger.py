@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from orthoprox.experiments.claims import CLAIMS, TIE, below, by_budget, panels, verdicts
-from orthoprox.experiments.gather import Gathered, Run
+from orthoprox.experiments.gather import Results, RunRecord
 from orthoprox.experiments.table import matrix, penalty
 from orthoprox.experiments.theory_claims import statements
 
@@ -27,17 +27,17 @@ READINGS = (
 )
 
 
-def ledger(gathered: Gathered) -> str:
+def ledger(results: Results) -> str:
     """The whole page."""
-    figures = [run for run in gathered.runs if _is_figure(run.experiment)]
-    settings = [run for run in gathered.runs if _base(run.experiment) == "settings"]
-    parts = [_head(gathered)]
+    figures = [run for run in results.runs if _is_figure(run.experiment)]
+    settings = [run for run in results.runs if _base(run.experiment) == "settings"]
+    parts = [_head(results)]
     if figures:
         parts += [_verdicts(figures), _excess(figures), _budget(figures), _sparsity(figures)]
-        parts.append(_objectives(gathered, figures))
+        parts.append(_objectives(results, figures))
     if settings:
-        parts.append(_decides(settings))
-    parts += [_theory(gathered), _readings()]
+        parts.append(_settings(settings))
+    parts += [_theory(results), _readings()]
     return "\n".join(part for part in parts if part)
 
 
@@ -54,43 +54,43 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
-def _head(gathered: Gathered) -> str:
-    codes = Counter(run.facts["code"] for run in gathered.runs)
-    machines = Counter(run.facts["machine"]["processor"] for run in gathered.runs)
-    missing = f" {len(gathered.missing)} runs have no result." if gathered.missing else ""
+def _head(results: Results) -> str:
+    codes = Counter(run.facts["code"] for run in results.runs)
+    machines = Counter(run.facts["machine"]["processor"] for run in results.runs)
+    missing = f" {len(results.missing)} runs have no result." if results.missing else ""
     mixed = f" They come from {len(codes)} versions of the code." if len(codes) > 1 else ""
     swaps = sorted(
         f"`{there}` stands for `{wanted}`"
-        for wanted, there in {pair for e in gathered.experiments for pair in e.substitutes.items()}
-        if any(there in e.datasets for e in gathered.experiments)
+        for wanted, there in {pair for e in results.experiments for pair in e.substitutes.items()}
+        if any(there in e.datasets for e in results.experiments)
     )
     return (
         "# The paper's experiments, measured\n\n"
-        f"{len(gathered.runs)} runs on {', '.join(sorted(machines)) or 'no machine'}, one thread each.{missing}{mixed}"
-        f"{' ' + '; '.join(swaps) + ', of which only a part can be had.' if swaps else ''}\n"
+        f"{len(results.runs)} runs on {', '.join(sorted(machines)) or 'no machine'}, one thread each.{missing}{mixed}"
+        f"{' ' + '; '.join(swaps) + ', of which only a part is public.' if swaps else ''}\n"
         "A panel is one data set, weight and k, its numbers medians over seeds. A claim *holds* in all panels,\n"
         "*mostly holds* in three quarters of them; the tests stand in `src/orthoprox/experiments/claims.py`.\n"
     )
 
 
-def _verdicts(runs: Sequence[Run]) -> str:
-    found = verdicts(runs)
-    groups = list(next(iter(found.values())))
+def _verdicts(runs: Sequence[RunRecord]) -> str:
+    by_key = verdicts(runs)
+    groups = list(next(iter(by_key.values())))
     head = ["claim", "test", *(f"{e}, w = {w:g}, k = {penalty(k)}" for e, w, k in groups)]
-    lines = [[c.said, c.test, *(str(found[c.said][group]) for group in groups)] for c in CLAIMS]
+    lines = [[c.statement, c.test, *(str(by_key[c.statement][group]) for group in groups)] for c in CLAIMS]
     return "## Verdicts by figure\n\n" + _table(head, lines)
 
 
-def _excess(runs: Sequence[Run]) -> str:
-    """By the test for "fails" every method is measured, not only the one the paper says it of."""
-    found = panels(runs)
+def _excess(runs: Sequence[RunRecord]) -> str:
+    """Every method by the test for "fails", not only the one the paper names."""
+    by_key = panels(runs)
     labels = list(dict.fromkeys(run.label for run in runs))
-    groups = list(dict.fromkeys((e, w, k) for e, _, w, k in found))
+    groups = list(dict.fromkeys((e, w, k) for e, _, w, k in by_key))
     lines = []
     for label in labels:
         cells = []
         for group in groups:
-            here = [p for (e, _, w, k), p in found.items() if (e, w, k) == group and label in p]
+            here = [p for (e, _, w, k), p in by_key.items() if (e, w, k) == group and label in p]
             ratios = sorted(panel[label] / min(panel.values()) for panel in here)
             cells.append(f"{median(ratios):.4g}" if ratios else "")
         lines.append([label, *cells])
@@ -98,15 +98,15 @@ def _excess(runs: Sequence[Run]) -> str:
     return "## How many times as high as the lowest of all methods (median over panels)\n\n" + _table(head, lines)
 
 
-def _budget(runs: Sequence[Run]) -> str:
-    found = by_budget(runs)
-    fractions = list(next(iter(found.values())))
+def _budget(runs: Sequence[RunRecord]) -> str:
+    by_key = by_budget(runs)
+    fractions = list(next(iter(by_key.values())))
     head = ["claim", *(f"at {fraction:.0%} of the time" for fraction in fractions)]
-    lines = [[said, *map(str, line.values())] for said, line in found.items()]
+    lines = [[statement, *map(str, line.values())] for statement, line in by_key.items()]
     return "## Whether the time budget decides\n\n" + _table(head, lines)
 
 
-def _sparsity(runs: Sequence[Run]) -> str:
+def _sparsity(runs: Sequence[RunRecord]) -> str:
     """The paper: for a large weight the l1 norm is that of the k largest entries, and X has k of them."""
     lines = []
     for label in dict.fromkeys(run.label for run in runs):
@@ -118,32 +118,33 @@ def _sparsity(runs: Sequence[Run]) -> str:
     return "## Whether the solution is k-sparse (runs, all weights)\n\n" + _table(head, lines)
 
 
-def _objectives(gathered: Gathered, runs: Sequence[Run]) -> str:
+def _objectives(results: Results, runs: Sequence[RunRecord]) -> str:
     parts = ["## Final objectives\n"]
-    for e in gathered.experiments:
+    for e in results.experiments:
         here = [run for run in runs if run.experiment == e.name]
         if here:
             parts.append(f"### {e.title}\n\n{matrix(here)}")
     return "\n".join(parts)
 
 
-def _decides(runs: Sequence[Run]) -> str:
-    """For which settings of OADMM-EP the paper's ranking would come out."""
-    found = panels(runs)
+def _settings(runs: Sequence[RunRecord]) -> str:
+    """The settings of OADMM-EP that give the paper's ranking."""
+    by_key = panels(runs)
     variants = [label for label in dict.fromkeys(run.label for run in runs) if label.startswith("EP ")]
     rivals = [label for label in dict.fromkeys(run.label for run in runs) if label not in variants and label != "oadmm"]
     lines = []
     for variant in variants:
         cells = []
-        for kept in dict.fromkeys(key[3] for key in found):
-            here = [p for key, p in found.items() if key[3] == kept and variant in p and set(rivals) & set(p)]
+        for kept in dict.fromkeys(key[3] for key in by_key):
+            here = [p for key, p in by_key.items() if key[3] == kept and variant in p and set(rivals) & set(p)]
             lowest = sum(not below(min(p[r] for r in rivals if r in p), p[variant]) for p in here)
             cells.append(f"{lowest} of {len(here)}")
         lines.append([variant, *cells])
-    head = ["OADMM-EP with", *(f"k = {penalty(kept)}" for kept in dict.fromkeys(key[3] for key in found))]
+    head = ["OADMM-EP with", *(f"k = {penalty(kept)}" for kept in dict.fromkeys(key[3] for key in by_key))]
     return (
         "## What decides: k, beta0 and tau\n\n"
-        f"In how many panels OADMM-EP, so set, is not beaten by RADMM, SPGM or Sub-Grad (by more than {TIE:.1%}).\n"
+        "In how many panels OADMM-EP with these settings is not beaten by RADMM, SPGM or Sub-Grad\n"
+        f"(by more than {TIE:.1%}).\n"
         "A tau below 4/(2 - sigma) is outside the theory.\n\n"
         + _table(head, lines)
         + "\nThe objectives:\n\n"
@@ -151,8 +152,8 @@ def _decides(runs: Sequence[Run]) -> str:
     )
 
 
-def _theory(gathered: Gathered) -> str:
-    lines = [list(line) for line in statements(gathered.runs)]
+def _theory(results: Results) -> str:
+    lines = [list(line) for line in statements(results.runs)]
     return "## The analysis\n\n" + _table(["statement", "verdict", "measured"], lines) if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""A solver by its name, by its module, or by the file it stands in."""
+"""Solvers by name, by module, or by file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from typing import Any
 from orthoprox.solvers import SOLVERS, Solver, named
 
 
-def made(reference: str, settings: dict[str, Any]) -> Solver[Any]:
-    """The method a reference stands for, with these settings.
+def make_solver(reference: str, settings: dict[str, Any]) -> Solver[Any]:
+    """Make the solver that a reference names.
 
     Parameters
     ----------
     reference : str
         A name in ``SOLVERS``, ``"module:Class"``, or ``"folder/file.py:Class"``.
     settings : dict
-        What the class is made with.
+        Arguments of the class.
 
     Examples
     --------
-    >>> made("orthoprox.solvers:OADMMEP", {"beta0": 5.0}).beta0
+    >>> make_solver("orthoprox.solvers:OADMMEP", {"beta0": 5.0}).beta0
     5.0
     """
     if reference in SOLVERS or ":" not in reference:
         return named(reference, **settings)
-    kind = found(reference)
+    kind = import_solver(reference)
     try:
         return kind(**settings)
     except TypeError as error:
@@ -40,8 +40,8 @@ def made(reference: str, settings: dict[str, Any]) -> Solver[Any]:
         raise TypeError(f"{reference} does not take these settings ({error}); it takes {known}.") from None
 
 
-def found(reference: str) -> type[Solver[Any]]:
-    """The class behind ``"module:Class"`` or ``"file.py:Class"``."""
+def import_solver(reference: str) -> type[Solver[Any]]:
+    """Import the class named by ``"module:Class"`` or ``"file.py:Class"``."""
     place, _, name = reference.rpartition(":")
     try:
         module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
@@ -58,13 +58,13 @@ def found(reference: str) -> type[Solver[Any]]:
 
 
 def fingerprint(name: str) -> str:
-    """What tells two versions of a user's file apart, a solver's or one with data; empty for everything else."""
+    """A digest of a user's file, with a solver or with data; empty for everything else."""
     place, _, _ = name.rpartition(":")
     file = Path(place if place.endswith(".py") else name)
     if name in SOLVERS or not file.is_file():
         return ""
-    kept = file.stat()
-    return _digest(file, kept.st_mtime_ns, kept.st_size)
+    stat = file.stat()
+    return _digest(file, stat.st_mtime_ns, stat.st_size)
 
 
 @functools.lru_cache(maxsize=64)
@@ -74,7 +74,7 @@ def _digest(file: Path, changed: int, size: int) -> str:
 
 def _from_module(name: str) -> Any:
     here = os.getcwd()
-    if here not in sys.path:  # a command does not look into the folder it is called from
+    if here not in sys.path:  # an installed command does not search the current folder
         sys.path.insert(0, here)
     return importlib.import_module(name)
 

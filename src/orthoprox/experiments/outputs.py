@@ -1,4 +1,4 @@
-"""Everything a folder of results can be turned into, in one place."""
+"""Tables, figures, report and ledger from a folder of results."""
 
 from __future__ import annotations
 
@@ -6,53 +6,53 @@ import os
 from pathlib import Path
 
 from orthoprox.experiments.figures import draw
-from orthoprox.experiments.gather import Gathered
+from orthoprox.experiments.gather import Results
 from orthoprox.experiments.ledger import ledger
 from orthoprox.experiments.report import report
 from orthoprox.experiments.table import as_csv, as_markdown
 
 
-def write_outputs(gathered: Gathered, folder: Path, *, title: str, claims: bool = True) -> list[Path]:
+def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = True) -> list[Path]:
     """Tables, figures, report and, where the experiments are the paper's, the ledger. Returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        "table.csv": as_csv(gathered.runs),
-        "table.md": as_markdown(gathered.runs),
-        "report.html": report(gathered, title=title),
+        "table.csv": as_csv(results.runs),
+        "table.md": as_markdown(results.runs),
+        "report.html": report(results, title=title),
     }
     if claims:
-        texts["ledger.md"] = ledger(gathered)
-    made = [_written(folder / name, text) for name, text in texts.items()]
-    for experiment in gathered.experiments:
-        if experiment.watch:  # runs for the ledger, which all look alike
+        texts["ledger.md"] = ledger(results)
+    paths = [_write(folder / name, text) for name, text in texts.items()]
+    for experiment in results.experiments:
+        if experiment.watch:  # these runs are for the ledger; their curves all look alike
             continue
-        made += draw(experiment, gathered.of(experiment.name), folder / "figures")
-    return made
+        paths += draw(experiment, results.of(experiment.name), folder / "figures")
+    return paths
 
 
-def publish(gathered: Gathered, docs: Path, *, command: str) -> list[Path]:
+def publish(results: Results, docs: Path, *, command: str) -> list[Path]:
     """The compact form for a repository: the ledger beside a folder with the table, small figures and the report."""
     folder = docs / "reproduction"
     folder.mkdir(parents=True, exist_ok=True)
     figures = [
         path
-        for experiment in gathered.experiments
+        for experiment in results.experiments
         if experiment.name.startswith("figure")
-        for path in draw(experiment, gathered.of(experiment.name), folder, dpi=70, endings=("png",))
+        for path in draw(experiment, results.of(experiment.name), folder, dpi=70, endings=("png",))
     ]
-    head, _, rest = ledger(gathered).partition("\n")
-    made = f"\nMade by `{command}`.\nEvery run: [table.csv](reproduction/table.csv); "
-    made += "curves to explore: [report.html](reproduction/report.html) (save it and open it in a browser).\n"
+    head, _, rest = ledger(results).partition("\n")
+    origin = f"\nMade by `{command}`.\nEvery run: [table.csv](reproduction/table.csv); "
+    origin += "curves to explore: [report.html](reproduction/report.html) (save it and open it in a browser).\n"
     pictures = "\n## Figures\n\n" + "\n".join(f"![{path.stem}](reproduction/{path.name})" for path in figures) + "\n"
     return [
-        _written(docs / "reproduction.md", head + "\n" + made + rest + (pictures if figures else "")),
-        _written(folder / "table.csv", as_csv(gathered.runs)),
-        _written(folder / "report.html", report(gathered, title="orthoprox: the paper's experiments")),
+        _write(docs / "reproduction.md", head + "\n" + origin + rest + (pictures if figures else "")),
+        _write(folder / "table.csv", as_csv(results.runs)),
+        _write(folder / "report.html", report(results, title="orthoprox: the paper's experiments")),
         *figures,
     ]
 
 
-def _written(path: Path, text: str) -> Path:
+def _write(path: Path, text: str) -> Path:
     side = path.with_name(f"{path.name}.{os.getpid()}.part")
     side.write_text(text, "utf-8")
     os.replace(side, path)

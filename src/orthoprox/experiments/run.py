@@ -1,7 +1,7 @@
 """Runs what is missing: several processes with one thread each, one result file per run.
 
-Each process takes its orders on its standard input and is done when that ends, so that none outlives a
-run that was killed by more than the job it is at. A result stands in its place whole or not at all.
+Each process reads its orders from standard input and exits when that ends, so that after a kill none outlives
+its current job. A result file is complete or absent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -39,17 +39,17 @@ ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that has no result, and why."""
+    """A run that failed, and why."""
 
     job: Job
     sentence: str
     data: bool
-    """Whether it is for want of data."""
+    """Whether its data are unavailable."""
 
 
 @dataclass
-class Outcome:
-    """What became of a list of runs."""
+class Tally:
+    """How many runs were there, are done, and have failed."""
 
     total: int
     present: int = 0
@@ -65,8 +65,8 @@ def run(
     *,
     processes: int = 1,
     data_folder: str | None = None,
-    told: Callable[[Outcome, Job], None] | None = None,
-) -> Outcome:
+    on_progress: Callable[[Tally, Job], None] | None = None,
+) -> Tally:
     """Run the jobs whose result is missing or damaged.
 
     Parameters
@@ -78,31 +78,26 @@ def run(
         How many at once.
     data_folder : str, optional
         Where data sets are looked for.
-    told : callable, optional
-        Called after each run with the outcome so far and the job.
+    on_progress : callable, optional
+        Called after each run with the tally so far and the job.
 
     Returns
     -------
-    Outcome
-        Ctrl-C ends the run with what there is; the same call goes on later.
+    Tally
+        After Ctrl-C it is marked as interrupted; the same call continues.
     """
     require(processes >= 1, f"At least one process is needed; given {processes}.")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
-    distinct = list(dict.fromkeys(jobs_by_file(jobs, folder)))
-    missing = [job for file, job in jobs_by_file(jobs, folder).items() if not is_whole(file)]
-    outcome = Outcome(total=len(distinct), present=len(distinct) - len(missing))
+    by_file = {job.file(folder): job for job in jobs}  # two methods may differ in their labels only
+    missing = {file: job for file, job in by_file.items() if not is_complete(file)}
+    tally = Tally(total=len(by_file), present=len(by_file) - len(missing))
     if missing:
-        _Crew(missing, folder, data_folder, outcome, told or _nobody).work(min(processes, len(missing)))
-    return outcome
+        _Workers(missing, folder, data_folder, tally, on_progress).work(min(processes, len(missing)))
+    return tally
 
 
-def jobs_by_file(jobs: Sequence[Job], folder: Path) -> dict[Path, Job]:
-    """Every run once: two methods may differ in their labels only."""
-    return {job.file(folder): job for job in jobs}
-
-
-def is_whole(path: Path) -> bool:
-    """Whether there is a result and it can be read."""
+def is_complete(path: Path) -> bool:
+    """Whether there is a result that can be read."""
     try:
         load(path)
     except (FileNotFoundError, DamagedFile):
@@ -110,25 +105,21 @@ def is_whole(path: Path) -> bool:
     return True
 
 
-def _nobody(outcome: Outcome, job: Job) -> None:
-    return None
-
-
-class _Crew:
-    """Some threads, each with a process that it feeds with jobs."""
+class _Workers:
+    """Threads, each of which feeds jobs to a process of its own."""
 
     def __init__(
         self,
-        jobs: Sequence[Job],
+        jobs: Mapping[Path, Job],
         folder: Path,
         data_folder: str | None,
-        outcome: Outcome,
-        told: Callable[[Outcome, Job], None],
+        tally: Tally,
+        on_progress: Callable[[Tally, Job], None] | None,
     ) -> None:
-        self.folder, self.data_folder, self.outcome, self.told = folder, data_folder, outcome, told
-        self.waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        for job in jobs:
-            self.waiting.put(job)
+        self.folder, self.data_folder, self.tally, self.on_progress = folder, data_folder, tally, on_progress
+        self.waiting: queue.SimpleQueue[tuple[Path, Job]] = queue.SimpleQueue()
+        for item in jobs.items():
+            self.waiting.put(item)
         self.reports: queue.SimpleQueue[tuple[Job, dict[str, Any]] | None] = queue.SimpleQueue()
         self.stopping = threading.Event()
         self.children: set[subprocess.Popen[str]] = set()
@@ -141,7 +132,7 @@ class _Crew:
             try:
                 self._listen(len(threads))
             except KeyboardInterrupt:
-                self.outcome.interrupted = True
+                self.tally.interrupted = True
             finally:
                 self.stopping.set()
                 for child in list(self.children):
@@ -150,7 +141,7 @@ class _Crew:
                     thread.join()
 
     def _listen(self, threads: int) -> None:
-        """Hear the reports in the main thread, where Ctrl-C arrives."""
+        """Take the reports in the main thread, where Ctrl-C arrives."""
         while threads:
             try:
                 report = self.reports.get(timeout=0.2)
@@ -161,10 +152,11 @@ class _Crew:
                 continue
             job, answer = report
             if answer["error"] is None:
-                self.outcome.done += 1
+                self.tally.done += 1
             else:
-                self.outcome.failures.append(Failure(job, answer["error"], answer["data"]))
-            self.told(self.outcome, job)
+                self.tally.failures.append(Failure(job, answer["error"], answer["data"]))
+            if self.on_progress is not None:
+                self.on_progress(self.tally, job)
 
     def _feed(self, log: IO[str]) -> None:
         try:
@@ -179,11 +171,11 @@ class _Crew:
         """Hand out jobs until there are none (True), or until the process is gone (False)."""
         while not self.stopping.is_set():
             try:
-                job = self.waiting.get_nowait()
+                file, job = self.waiting.get_nowait()
             except queue.Empty:
                 return True
-            order = {"job": asdict(job), "folder": str(self.folder), "data_folder": self.data_folder}
-            line = self._asked(child, json.dumps(order))
+            order = {"job": asdict(job), "file": str(file), "data_folder": self.data_folder}
+            line = self._ask(child, json.dumps(order))
             if line:
                 self.reports.put((job, json.loads(line)))
             elif not self.stopping.is_set():
@@ -192,7 +184,7 @@ class _Crew:
                 return False
         return True
 
-    def _asked(self, child: subprocess.Popen[str], line: str) -> str:
+    def _ask(self, child: subprocess.Popen[str], line: str) -> str:
         assert child.stdin is not None
         assert child.stdout is not None
         with contextlib.suppress(BrokenPipeError, ValueError):
@@ -215,7 +207,7 @@ class _Crew:
             start_new_session=True,
         )
         self.children.add(child)
-        if self.stopping.is_set():  # it was started while the others were being ended
+        if self.stopping.is_set():  # it was started while the others were being stopped
             child.terminate()
         try:
             yield child

@@ -1,4 +1,4 @@
-"""One run, from a job to what is kept of it."""
+"""One run, from a job to its archive."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import numpy as np
 
 from orthoprox.driver import Iterations, Recorder, Result, Seconds, Snapshot, Status, When, solve
 from orthoprox.driver.stopping import Rule
-from orthoprox.experiments.data import Prepared, prepared
-from orthoprox.experiments.methods import made
+from orthoprox.experiments.data import RunData, load_data
+from orthoprox.experiments.methods import make_solver
 from orthoprox.experiments.spec import Job
-from orthoprox.experiments.store import Stored
+from orthoprox.experiments.store import Archive
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem, nonzeros
 from orthoprox.theory import Lyapunov
 
 START = 10_000
-"""Added to the seed of the data for that of the start: with the same one, random data and start would be related."""
+"""Added to the seed of the data for that of the start: random data and the start must not share their numbers."""
 RECORDS_PER_DOUBLING = 50
 
 
 class Thinning(Recorder):
-    """Records every iteration at first and fewer later: so many for each doubling of their number.
+    """Records every iteration at first and fewer later: the same number for each doubling.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Thinning(Recorder):
         return t % (1 << max(0, (t // RECORDS_PER_DOUBLING).bit_length() - 1)) == 0
 
 
-def execute(job: Job, data_folder: str | None = None) -> Stored:
+def execute(job: Job, data_folder: str | None = None) -> Archive:
     """Run a job.
 
     Examples
@@ -51,39 +51,39 @@ def execute(job: Job, data_folder: str | None = None) -> Stored:
     >>> from orthoprox.experiments import Experiment, Method
     >>> tiny = Experiment(name="tiny", title="", datasets=("randn-40-10",), weights=(1.0,), components=2,
     ...                   methods=(Method("EP", "oadmm-ep", {"beta0": "10 * weight"}),), iterations=5)
-    >>> stored = execute(next(tiny.jobs())[1])
-    >>> stored.facts["iterations"], len(stored.history["objective"])
+    >>> archive = execute(next(tiny.jobs())[1])
+    >>> archive.facts["iterations"], len(archive.history["objective"])
     (5, 6)
     """
-    data = prepared(job.dataset, job.seed, data_folder)
+    data = load_data(job.dataset, job.seed, data_folder)
     problem = _problem(job.dataset, job.seed, data_folder, job.components, job.weight, job.kept)
-    record = Thinning(extra={"steps": _steps})
+    record = Thinning(extra={"work": _work})
     watch = Lyapunov() if job.watch == "lyapunov" else None
     result = solve(
         problem,
-        made(job.solver, dict(job.settings)),
+        make_solver(job.solver, dict(job.settings)),
         problem.M.random(START + job.seed),
         stop=_stop(job, record),
         record=record,
         observers=[] if watch is None else [watch],
     )
-    if result.status is Status.INTERRUPTED:  # a part of a run must not be taken for a result
+    if result.status is Status.INTERRUPTED:  # an interrupted run is no result
         raise KeyboardInterrupt
     facts = {**asdict(job), **_outcome(job, data, problem, result), **environment()}
-    return Stored(facts, result.history, {} if watch is None else watch.history)
+    return Archive(facts, result.history, {} if watch is None else watch.history)
 
 
 @functools.lru_cache(maxsize=2)
 def _problem(
     dataset: str, seed: int, folder: str | None, components: int, weight: float, kept: float | None
 ) -> Problem:
-    data = prepared(dataset, seed, folder)
+    data = load_data(dataset, seed, folder)
     k = None if kept is None else max(1, round(kept * data.n * components))
     return sparse_pca(data.D, n_components=components, weight=weight, k=k)
 
 
 def _stop(job: Job, record: Recorder) -> Rule:
-    """The budget, and Crit where it is measured anyway."""
+    """The budget, and Crit at the iterations that are recorded."""
 
     def converged(now: Snapshot) -> Status | None:
         return Status.CONVERGED if record.due(now.t) and now.criticality <= job.tolerance else None
@@ -96,12 +96,11 @@ def _stop(job: Job, record: Recorder) -> Rule:
     return rule
 
 
-def _steps(now: Snapshot) -> float:
-    """Iterations, also within the blocks of a method whose step is a block of them."""
-    return float(getattr(now.state, "steps", now.t))
+def _work(now: Snapshot) -> float:
+    return float(now.solver.work(now.state))
 
 
-def _outcome(job: Job, data: Prepared, problem: Problem, result: Result[Any]) -> dict[str, Any]:
+def _outcome(job: Job, data: RunData, problem: Problem, result: Result[Any]) -> dict[str, Any]:
     n, r = problem.M.n, problem.M.r
     return {
         "method": result.solver.name,
@@ -118,7 +117,7 @@ def _outcome(job: Job, data: Prepared, problem: Problem, result: Result[Any]) ->
         "k": n * r if job.kept is None else max(1, round(job.kept * n * r)),
         "variance_kept": float(np.sum(data.D(result.X) ** 2)) / data.principal_variance(r),
         "iterations": result.iterations,
-        "steps": int(result.history["steps"][-1]),
+        "work": result.solver.work(result.state),
         "seconds_used": result.seconds,
         "start_seed": START + job.seed,
         "data_checksum": data.checksum,
@@ -128,7 +127,7 @@ def _outcome(job: Job, data: Prepared, problem: Problem, result: Result[Any]) ->
 
 @functools.cache
 def environment() -> Mapping[str, Any]:
-    """What computed this: versions, machine, threads, and a digest of the code that decides the numbers."""
+    """Versions, machine, threads, and a digest of the code that decides the numbers."""
     return {
         "versions": {
             "python": platform.python_version(),

@@ -1,8 +1,9 @@
-"""Experiments as data: what a TOML file says, checked, and the runs that follow from it."""
+"""Experiments as data: the content of a TOML file, checked, and the runs it asks for."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import importlib.resources
 import json
@@ -16,8 +17,8 @@ from typing import Any
 from orthoprox._fields import replace, require
 from orthoprox.experiments.methods import fingerprint
 
-FORMAT = 1
-"""Goes into the name of every result file: results of another format are not taken for ours."""
+FORMAT = 2
+"""Part of the name of every result file, so that results of another format are run again."""
 MODELS = ("sparse-pca",)
 WATCHES = ("", "lyapunov")
 _SCALED = re.compile(r"\s*(?:([0-9.eE+-]+)\s*\*\s*)?weight\s*")
@@ -27,26 +28,26 @@ _SCALED = re.compile(r"\s*(?:([0-9.eE+-]+)\s*\*\s*)?weight\s*")
 class Method:
     """A solver with its settings, under the name it has in figures and tables.
 
-    A setting may be a text such as ``"10 * weight"``: it is worked out for the weight of the problem.
+    A setting may be a text such as ``"10 * weight"``: it is evaluated for the weight of the problem.
     """
 
     label: str
     solver: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def settled(self, weight: float) -> dict[str, Any]:
+    def settings_for(self, weight: float) -> dict[str, Any]:
         """The settings for this weight."""
-        return {name: _scaled(value, weight) for name, value in self.settings.items()}
+        return {name: _evaluate(value, weight) for name, value in self.settings.items()}
 
 
-def _scaled(value: Any, weight: float) -> Any:
+def _evaluate(value: Any, weight: float) -> Any:
     match = _SCALED.fullmatch(value) if isinstance(value, str) else None
     return value if match is None else float(match[1] or 1) * weight
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run: all that decides what comes out of it."""
+    """One run: everything that decides its result."""
 
     dataset: str
     model: str
@@ -61,15 +62,15 @@ class Job:
     tolerance: float
     watch: str
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
-        """A digest of everything here, and of the user's files it rests on."""
+        """A digest of everything here, and of the user's files behind it as they are when it is first asked for."""
         files = [fingerprint(self.solver), fingerprint(self.dataset)]
-        said = {**dataclasses.asdict(self), "format": FORMAT, "files": files}
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+        content = {**dataclasses.asdict(self), "format": FORMAT, "files": files}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     def file(self, folder: Path) -> Path:
-        """Where its result stands below a folder of results."""
+        """The path of its result below a folder of results."""
         method = re.sub(r"[^\w.-]+", "-", Path(self.solver).name)
         kept = "l1" if self.kept is None else f"k{self.kept:g}"
         dataset = re.sub(r"[^\w.-]+", "-", Path(self.dataset).name)
@@ -100,7 +101,7 @@ class Experiment:
         "lyapunov" measures the quantities of the paper's analysis at every iteration.
     model : str
     substitutes : mapping of str to str
-        What to take for a data set that cannot be had.
+        What to take where a data set is missing.
 
     Examples
     --------
@@ -133,7 +134,9 @@ class Experiment:
             require(bool(values), f"Experiment {self.name!r} needs at least one entry in {name}; given none.")
         labels = [method.label for method in self.methods]
         twice = sorted({label for label in labels if labels.count(label) > 1})
-        require(not twice, f"Experiment {self.name!r} has two methods labelled {', '.join(twice)}: label them apart.")
+        require(
+            not twice, f"Experiment {self.name!r} has two methods labelled {', '.join(twice)}. Give each its own label."
+        )
         require(
             self.model in MODELS,
             f"Experiment {self.name!r} needs a model out of {', '.join(MODELS)}; given {self.model!r}.",
@@ -183,7 +186,7 @@ class Experiment:
                                     weight=weight,
                                     kept=kept,
                                     solver=method.solver,
-                                    settings=method.settled(weight),
+                                    settings=method.settings_for(weight),
                                     seed=seed,
                                     seconds=self.seconds,
                                     iterations=self.iterations,
@@ -192,30 +195,30 @@ class Experiment:
                                 ),
                             )
 
-    def described(self) -> dict[str, Any]:
-        """The same as plain lists and mappings, as a JSON file keeps it; ``from_mapping`` reads it."""
-        said = dataclasses.asdict(self)
-        said["methods"] = {m.label: {"solver": m.solver, **m.settings} for m in self.methods}
-        said["kept"] = ["l1" if value is None else value for value in self.kept]
-        return {name: value for name, value in said.items() if value is not None}
+    def to_mapping(self) -> dict[str, Any]:
+        """The experiment as plain lists and mappings for JSON; ``from_mapping`` reads them."""
+        entries = dataclasses.asdict(self)
+        entries["methods"] = {m.label: {"solver": m.solver, **m.settings} for m in self.methods}
+        entries["kept"] = ["l1" if value is None else value for value in self.kept]
+        return {name: value for name, value in entries.items() if value is not None}
 
 
-def from_mapping(said: Mapping[str, Any], where: str) -> Experiment:
-    """An experiment from what a TOML or JSON file says; a mistake gets a sentence that names the file."""
+def from_mapping(entries: Mapping[str, Any], where: str) -> Experiment:
+    """Make an experiment from the content of a TOML or JSON file; errors name the file."""
     known = {f.name for f in dataclasses.fields(Experiment)}
-    unknown = sorted(set(said) - known)
-    require(not unknown, f"{where} has the unknown entries {', '.join(unknown)}; known are {', '.join(sorted(known))}.")
-    missing = sorted({"name", "title", "datasets", "weights", "methods"} - set(said))
-    require(not missing, f"{where} lacks {', '.join(missing)}.")
+    unknown = sorted(set(entries) - known)
+    require(not unknown, f"{where} has the unknown entries {', '.join(unknown)}; use {', '.join(sorted(known))}.")
+    missing = sorted({"name", "title", "datasets", "weights", "methods"} - set(entries))
+    require(not missing, f"{where} lacks {', '.join(missing)}. Add an entry for each.")
     try:
-        return Experiment(**{name: _READERS.get(name, _same)(value) for name, value in said.items()})
+        return Experiment(**{name: _READERS.get(name, _unchanged)(value) for name, value in entries.items()})
     except (TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"{where} has an entry of the wrong kind: {error}.") from None
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
@@ -234,26 +237,26 @@ def _fraction(value: Any) -> float | None:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"a number was wanted; given {value!r}")
+        raise TypeError(f"expected a number; given {value!r}")
     return float(value)
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"a whole number was wanted; given {value!r}")
+        raise TypeError(f"expected a whole number; given {value!r}")
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a text was wanted; given {value!r}")
+        raise TypeError(f"expected a text; given {value!r}")
     return value
 
 
 def _list(of: Any) -> Any:
     def read(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, (list, tuple)):
-            raise TypeError(f"a list was wanted; given {value!r}")
+            raise TypeError(f"expected a list; given {value!r}")
         return tuple(of(item) for item in value)
 
     return read
@@ -266,10 +269,10 @@ _READERS: dict[str, Any] = {
     "weights": _list(_number),
     "kept": _list(_fraction),
     "methods": _methods,
-    "components": _whole,
-    "seeds": _list(_whole),
+    "components": _integer,
+    "seeds": _list(_integer),
     "seconds": _number,
-    "iterations": _whole,
+    "iterations": _integer,
     "tolerance": _number,
     "watch": _text,
     "model": _text,
@@ -290,17 +293,17 @@ BUILTIN = ("figure1", "figure2", "figure3", "figure4", "figure5", "theory", "set
 
 
 def builtin(name: str, *, quick: bool = False) -> Experiment:
-    """An experiment that comes with the package; quick, on small embedded data.
+    """An experiment that comes with the package; with ``quick`` on small bundled data.
 
     Examples
     --------
     >>> builtin("figure2", quick=True).datasets[0].split("-")[0]
     'digits'
     """
-    require(name in BUILTIN, f"There is no experiment {name!r}; there are {', '.join(BUILTIN)}.")
+    require(name in BUILTIN, f"There is no experiment {name!r}; choose from {', '.join(BUILTIN)}.")
     specs = importlib.resources.files("orthoprox.experiments") / "specs"
-    said = tomllib.loads((specs / f"{name}.toml").read_text("utf-8"))
-    whole = from_mapping(said, f"{name}.toml")
+    entries = tomllib.loads((specs / f"{name}.toml").read_text("utf-8"))
+    whole = from_mapping(entries, f"{name}.toml")
     if not quick:
         return whole
     small = tomllib.loads((specs / "quick.toml").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Result files: one run each, NumPy archives without pickled objects, written at once or not at all."""
+"""Result files: one run each, NumPy archives without pickled objects, complete or absent."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from typing import Any
 
 import numpy as np
 
-LEFT_AFTER = 60.0
-"""Writing takes a moment: a side file older than so many seconds is one that nobody writes any more."""
+STALE_AFTER = 60.0
+"""Writing takes a moment: after this many seconds a side file belongs to a process that was killed."""
 
 
 class DamagedFile(ValueError):
-    """A result file that is not whole."""
+    """A result file that is incomplete or altered."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
-    """What a run left: facts as JSON has them, the recorded columns, and those of an instrument that watched."""
+class Archive:
+    """The content of a result file: facts in the types of JSON, the recorded columns, and those of a watch."""
 
     facts: Mapping[str, Any]
     history: Mapping[str, np.ndarray[Any, Any]]
     theory: Mapping[str, np.ndarray[Any, Any]]
 
 
-def write(path: Path, stored: Stored) -> None:
-    """Put a result where it belongs in one move; what a killed attempt left half-written is removed."""
+def write(path: Path, archive: Archive) -> None:
+    """Write a result in one move, and remove what a killed process left half-written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for leftover in path.parent.glob(f"{path.name}.*.part"):
-        _remove_if_left(leftover)
-    entries = {f"history.{name}": column for name, column in stored.history.items()}
-    entries |= {f"theory.{name}": column for name, column in stored.theory.items()}
-    facts = {**stored.facts, "entries": sorted(entries)}
+        _remove_if_stale(leftover)
+    entries = {f"history.{name}": column for name, column in archive.history.items()}
+    entries |= {f"theory.{name}": column for name, column in archive.theory.items()}
+    facts = {**archive.facts, "entries": sorted(entries)}
     side = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with side.open("wb") as file:
@@ -52,21 +52,21 @@ def write(path: Path, stored: Stored) -> None:
         raise
 
 
-def _remove_if_left(side: Path) -> None:
-    """Remove what a process that was killed has left; a fresh one may still be written by another."""
+def _remove_if_stale(side: Path) -> None:
+    """Remove a side file unless another process may still be writing it."""
     with contextlib.suppress(FileNotFoundError):
-        if time.time() - side.stat().st_mtime > LEFT_AFTER:
+        if time.time() - side.stat().st_mtime > STALE_AFTER:
             side.unlink()
 
 
-def load(path: Path) -> Stored:
-    """A result; a damaged file is told from a whole one by its checksums and its list of contents."""
+def load(path: Path) -> Archive:
+    """Read a result; checksums and a list of contents reveal a damaged file."""
     try:
         # opened here: NumPy leaves a file it cannot read open
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            entries = {name: archive[name] for name in archive.files}
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            entries = {name: arrays[name] for name in arrays.files}
         facts = json.loads(str(entries.pop("facts")))
-        whole = sorted(entries) == facts.pop("entries")
+        complete = sorted(entries) == facts.pop("entries")
     except FileNotFoundError:
         raise
     except (
@@ -79,11 +79,15 @@ def load(path: Path) -> Stored:
         zlib.error,
         AttributeError,
     ) as error:
-        raise DamagedFile(f"{path} is not a whole result file ({type(error).__name__}: {error}).") from None
-    if not whole:
-        raise DamagedFile(f"{path} is not a whole result file: its list of contents does not fit.")
+        raise DamagedFile(
+            f"{path} is not a complete result file ({type(error).__name__}: {error}). Delete it and run again."
+        ) from None
+    if not complete:
+        raise DamagedFile(
+            f"{path} is not a complete result file: its list of contents does not match. Delete it and run again."
+        )
     parts: dict[str, dict[str, Any]] = {"history": {}, "theory": {}}
     for name, column in entries.items():
         part, _, column_name = name.partition(".")
         parts[part][column_name] = column
-    return Stored(facts, parts["history"], parts["theory"])
+    return Archive(facts, parts["history"], parts["theory"])

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from orthoprox.experiments.gather import Run, medians
+from orthoprox.experiments.gather import RunRecord, medians
 
 COLUMNS = (
     "experiment",
@@ -31,11 +31,11 @@ COLUMNS = (
 
 ``nonzeros`` counts those of the feasible X, ``nonzeros_y`` those of its partner y, whose zeros are exact.
 
-``variance_kept`` is relative to principal components; ``iterations`` counts those within blocks too.
+``variance_kept`` is relative to principal components; ``iterations`` is the work: products with the data.
 """
 
 
-def row(run: Run) -> dict[str, Any]:
+def row(run: RunRecord) -> dict[str, Any]:
     """One run as a line of the table."""
     facts = run.facts
     return {
@@ -52,13 +52,13 @@ def row(run: Run) -> dict[str, Any]:
         "nonzeros_y": facts["nonzeros_y"],
         "variance_kept": facts["variance_kept"],
         "infeasibility": facts["infeasibility"],
-        "iterations": facts["steps"],
+        "iterations": facts["work"],
         "seconds": facts["seconds_used"],
         "status": facts["status"],
     }
 
 
-def as_csv(runs: Iterable[Run]) -> str:
+def as_csv(runs: Iterable[RunRecord]) -> str:
     """Every run, seven digits."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -69,7 +69,7 @@ def as_csv(runs: Iterable[Run]) -> str:
     return text.getvalue()
 
 
-def as_text(runs: Sequence[Run]) -> str:
+def as_text(runs: Sequence[RunRecord]) -> str:
     """Every run in columns, for a terminal."""
     head = ("method", "seed", "objective", "Crit", "nonzeros X, y", "variance", "iterations", "seconds", "ended")
     rows = [
@@ -91,7 +91,7 @@ def as_text(runs: Sequence[Run]) -> str:
     return "\n".join("  ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)) for cells in lines)
 
 
-def as_markdown(runs: Sequence[Run]) -> str:
+def as_markdown(runs: Sequence[RunRecord]) -> str:
     """Every run as a line of a markdown table."""
     head = [
         "data",
@@ -128,14 +128,14 @@ def as_markdown(runs: Sequence[Run]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def matrix(runs: Sequence[Run], value: Any = lambda run: run.objective) -> str:
+def matrix(runs: Sequence[RunRecord], value: Any = lambda run: run.objective) -> str:
     """Medians over seeds: a line per data set, weight and k, a column per method, the lowest in bold."""
     labels = list(dict.fromkeys(run.label for run in runs))
-    found = medians(runs, value)
-    panels = list(dict.fromkeys(key[:4] for key in found))
+    by_key = medians(runs, value)
+    panels = list(dict.fromkeys(key[:4] for key in by_key))
     lines = [_line(["data", "weight", "k", *labels]), "|" + "---|" * (3 + len(labels))]
     for panel in panels:
-        values = {label: found[(*panel, label)] for label in labels if (*panel, label) in found}
+        values = {label: by_key[(*panel, label)] for label in labels if (*panel, label) in by_key}
         lowest = min(values.values())
         cells = [_cell(values.get(label), lowest) for label in labels]
         _, dataset, weight, kept = panel
@@ -144,7 +144,7 @@ def matrix(runs: Sequence[Run], value: Any = lambda run: run.objective) -> str:
 
 
 def penalty(kept: float | None) -> str:
-    """How k is said in words."""
+    """The number k in words."""
     return "none" if kept is None else f"{kept:g} nr"
 
 

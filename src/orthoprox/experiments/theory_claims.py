@@ -1,4 +1,4 @@
-"""What the paper's analysis states, measured along runs that were watched."""
+"""What the paper's analysis states, measured along watched runs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthoprox.experiments.gather import Run
+from orthoprox.experiments.gather import RunRecord
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""Relative to Theta: below it a difference of two values says nothing."""
+"""Relative to Theta: smaller differences are rounding."""
 FEASIBLE = 1e-10
 """The norm of X'X - I below which X counts as feasible."""
 TRIALS = 20
-"""More trials of a line search than this would not be called O(1)."""
+"""The most trials of a line search that count as O(1)."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class TheoryMeasures:
     """One watched run.
 
     Attributes
@@ -27,7 +27,7 @@ class Measured:
     increases : int
         Steps at which Theta rose by more than rounding.
     bare : int
-        Steps at which Theta without c/beta, its dominant part that no run decides, rose by more than rounding.
+        The same for Theta without c/beta, its dominant part, which does not depend on the run.
     short : int
         Steps at which it fell by less than the lemmas require.
     steps : int
@@ -48,41 +48,41 @@ class Measured:
     trials: int
 
 
-def measured(runs: Sequence[Run]) -> list[Measured]:
-    """Every run that was watched, and long enough for a decade."""
-    return [_measured(run) for run in runs if len(run.stored.theory.get("theta", ())) >= 20]
+def measure(runs: Sequence[RunRecord]) -> list[TheoryMeasures]:
+    """Measure every watched run that is long enough for a decade."""
+    return [_measure(run) for run in runs if len(run.archive.theory.get("theta", ())) >= 20]
 
 
-def _measured(run: Run) -> Measured:
-    watched = run.stored.theory
-    slack = ROUNDING * np.abs(watched["theta"][1:])
-    decrease, required = watched["decrease"][1:], watched["required"][1:]
-    T, mean = watched["iteration"], watched["mean_criticality"]
+def _measure(run: RunRecord) -> TheoryMeasures:
+    columns = run.archive.theory
+    slack = ROUNDING * np.abs(columns["theta"][1:])
+    decrease, required = columns["decrease"][1:], columns["required"][1:]
+    T, mean = columns["iteration"], columns["mean_criticality"]
     last = T >= T[-1] / 10
-    return Measured(
+    return TheoryMeasures(
         label=run.label,
         dataset=run.job.dataset,
         weight=run.job.weight,
         increases=int(np.sum(decrease < -slack)),
-        bare=int(np.sum(np.diff(watched["theta"] - watched["c_over_beta"]) > slack)),
+        bare=int(np.sum(np.diff(columns["theta"] - columns["c_over_beta"]) > slack)),
         short=int(np.sum(decrease < required - slack)),
         steps=len(decrease),
         slope=float(np.polyfit(np.log(T[last]), np.log(mean[last]), 1)[0]),
-        trials=int(np.max(watched["trials"])),
+        trials=int(np.max(columns["trials"])),
     )
 
 
-def worst_infeasibility(runs: Sequence[Run]) -> float:
+def worst_infeasibility(runs: Sequence[RunRecord]) -> float:
     """The largest norm of X'X - I recorded anywhere."""
-    return max((float(np.max(run.stored.history["infeasibility"])) for run in runs), default=float("nan"))
+    return max((float(np.max(run.archive.history["infeasibility"])) for run in runs), default=float("nan"))
 
 
-def statements(runs: Sequence[Run]) -> list[tuple[str, str, str]]:
+def statements(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
     """Each statement with its verdict and the number it rests on."""
     lines = []
-    found = measured(runs)
-    for label in dict.fromkeys(one.label for one in found):
-        here = [one for one in found if one.label == label]
+    measures = measure(runs)
+    for label in dict.fromkeys(one.label for one in measures):
+        here = [one for one in measures if one.label == label]
         steps = sum(one.steps for one in here)
         rises, short = sum(one.increases for one in here), sum(one.short for one in here)
         bare = sum(one.bare for one in here)

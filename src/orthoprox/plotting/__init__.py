@@ -1,7 +1,7 @@
-"""Pictures of what was found. Each function returns the matplotlib axes it drew on.
+"""Pictures of solutions and runs. Each function returns the matplotlib axes it drew on.
 
-Nothing here shows a window, sets a style or changes an axis that was not asked for: what comes back is yours to
-change and to save. Needs the extra ``plots``.
+Nothing here shows a window, sets a style or changes other axes: the axes are yours to change and to save.
+Needs the extra ``plots``.
 """
 
 from orthoprox.plotting.biplot import biplot

@@ -1,4 +1,4 @@
-"""Where to draw: on what the user gave, else on a new figure."""
+"""Figures and axes: the user's, else new ones."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from orthoprox._extras import extra
 
 
 def figure(*args: Any, **kwargs: Any) -> Any:
-    """A figure that needs no window and that pyplot does not know: for files."""
+    """A new figure for files, without a window and unknown to pyplot."""
     extra("matplotlib", "plots", "A figure")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(*args, **kwargs)
-    FigureCanvasAgg(made)
-    return made
+    new = Figure(*args, **kwargs)
+    FigureCanvasAgg(new)
+    return new
 
 
 def axes(ax: Any, width: float, height: float) -> Any:
-    """The given axes, or those of a new figure of pyplot's, which notebooks show by themselves."""
+    """The given axes, or those of a new pyplot figure, which notebooks show."""
     if ax is None:
         return panels(None, 1, 1, width, height)[0, 0]
     if not hasattr(ax, "plot"):

@@ -28,9 +28,11 @@ def matrix(given: Any, name: str, meaning: str) -> Matrix:
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name} must be a matrix with {meaning}; given shape {array.shape}.")
     if not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
-        raise TypeError(f"{name} must hold real numbers; given dtype {array.dtype}.")
+        raise TypeError(f"{name} must hold real numbers; given dtype {array.dtype}. Convert it first.")
     if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must be finite; given {np.sum(~np.isfinite(array))} entries that are not.")
+        raise ValueError(
+            f"{name} must be finite; given {np.sum(~np.isfinite(array))} entries that are not. Fill or drop them first."
+        )
     return array
 
 
@@ -41,33 +43,33 @@ def names_of(given: Any, names: Sequence[str] | None, n: int) -> list[str]:
     if names is None:
         return [f"x{i}" for i in range(n)]
     if isinstance(names, str) or len(names) != n:
-        told = repr(names) if isinstance(names, str) else f"{len(names)}"
+        given_names = repr(names) if isinstance(names, str) else f"{len(names)}"
         raise ValueError(
-            f"names must have one name for each of the {n} features; given {told}. Components are the rows: "
+            f"names must have one name for each of the {n} features; given {given_names}. Components are the rows: "
             "of a solution X, whose columns they are, give X.T."
         )
     return [str(name) for name in names]
 
 
-def titles_of(titles: Sequence[str] | None, made: Sequence[str]) -> list[str]:
-    """The titles that were given, one for each component, else those made for them."""
+def titles_of(titles: Sequence[str] | None, defaults: Sequence[str]) -> list[str]:
+    """The given titles, one for each component, else the defaults."""
     if titles is None:
-        return list(made)
-    if isinstance(titles, str) or len(titles) != len(made):
+        return list(defaults)
+    if isinstance(titles, str) or len(titles) != len(defaults):
         raise ValueError(
-            f"titles must be a list with one title for each of the {len(made)} components; given {titles!r}."
+            f"titles must be a list with one title for each of the {len(defaults)} components; given {titles!r}."
         )
     return [str(title) for title in titles]
 
 
 def strongest(component: Matrix, top: int) -> list[int]:
-    """Where a component is largest in magnitude, at most ``top`` places, without those where it is zero."""
+    """The indices of the largest entries in magnitude, at most ``top``, zeros left out."""
     order = np.argsort(-np.abs(component), kind="stable")[:top]
     return [int(j) for j in order if component[j] != 0]
 
 
 def checked_count(value: Any, name: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number, at least 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a whole number from 1 on; given {value!r}.")
+        raise ValueError(f"{name} must be a whole number, at least 1; given {value!r}.")
     return int(value)

@@ -38,11 +38,11 @@ def biplot(
     names : sequence of str, optional
         Of the features; those of the data frame the estimator was fitted on, by default.
     pair : tuple of two ints
-        Which two components, counted from 0.
+        Two components, counted from 0.
     classes : array, optional
-        A class for each sample, told apart by colour and marker.
+        A class for each sample, shown by colour and marker.
     top : int
-        How many arrows there are at most.
+        The largest number of arrows.
     ax : Axes, optional
         Where to draw; a new figure by default.
 

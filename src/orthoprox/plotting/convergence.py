@@ -1,4 +1,4 @@
-"""How runs went."""
+"""Convergence of runs."""
 
 from __future__ import annotations
 
@@ -83,15 +83,17 @@ def _first(history: History) -> int:
 def _runs(results: Any, labels: Sequence[str] | None) -> list[tuple[str, History]]:
     """The histories with their labels."""
     if isinstance(results, Mapping) and not isinstance(results, History):
-        given, found = list(results.values()), list(map(str, results))
+        given, names = list(results.values()), list(map(str, results))
     else:
         given = list(results) if isinstance(results, (list, tuple)) else [results]
-        found = [run.solver.name if isinstance(run := _result(one), Result) else "" for one in given]
+        names = [run.solver.name if isinstance(run := _result(one), Result) else "" for one in given]
     if labels is not None:
-        found = list(labels)
-    if not given or len(found) != len(given):
-        raise ValueError(f"There must be at least one run, and a label for each; given {len(given)} and {len(found)}.")
-    return [(label, _history(one)) for label, one in zip(found, given, strict=True)]
+        names = list(labels)
+    if not given or len(names) != len(given):
+        raise ValueError(
+            f"There must be at least one run, and a label for each; given {len(given)} runs and {len(names)} labels."
+        )
+    return [(label, _history(one)) for label, one in zip(names, given, strict=True)]
 
 
 def _result(given: Any) -> Any:

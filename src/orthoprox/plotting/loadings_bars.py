@@ -29,11 +29,11 @@ def loadings_bars(
     names : sequence of str, optional
         Of the features; those of the data frame the estimator was fitted on, by default.
     top : int
-        How many bars a component has at most.
+        The largest number of bars of a component.
     titles : sequence of str, optional
         One for each component.
     columns : int
-        How many panels stand side by side.
+        Number of panels side by side.
     figure : Figure or SubFigure, optional
         Where to draw; a new figure by default.
 

@@ -35,7 +35,7 @@ def loadings_images(
     titles : sequence of str, optional
         One for each component; its number and how many of its loadings are not zero, by default.
     columns : int
-        How many images stand side by side.
+        Number of images side by side.
     figure : Figure or SubFigure, optional
         Where to draw; a new figure by default.
 
@@ -79,8 +79,8 @@ def _places(n: int, height: int, width: int, pixels: Any) -> Any:
     if pixels is None:
         if n != height * width:
             raise ValueError(
-                f"Components of {n} features are no images of {height} x {width} = {height * width} pixels. "
-                "If pixels were left out, say which ones are there: pixels=..."
+                f"Components of {n} features do not make images of {height} x {width} = {height * width} pixels. "
+                "If pixels were left out, give the places of the others: pixels=..."
             )
         return np.arange(n)
     places = np.asarray(pixels)

@@ -19,7 +19,7 @@ def top_terms(components: Any, names: Sequence[str] | None = None, n: int = 10) 
     names : sequence of str, optional
         The terms; those of the data frame the estimator was fitted on, by default.
     n : int
-        How many terms a component has at most.
+        The largest number of terms of a component.
 
     Returns
     -------

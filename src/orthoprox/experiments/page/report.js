@@ -247,7 +247,7 @@
       if (name === "methods") for (const [label, line] of Object.entries(value)) add(label, JSON.stringify(line));
       else add(name, typeof value === "string" ? value : JSON.stringify(value));
     }
-    for (const [name, found] of Object.entries(data.made)) for (const [what, n] of found) add(name, `${typeof what === "string" ? what : JSON.stringify(what)} (${n} runs)`);
+    for (const [name, found] of Object.entries(data.provenance)) for (const [what, n] of found) add(name, `${typeof what === "string" ? what : JSON.stringify(what)} (${n} runs)`);
     if (data.missing) add("missing", `${data.missing} runs have no result yet`);
     $("settings").replaceChildren(list);
   }
