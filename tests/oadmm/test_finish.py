@@ -1,0 +1,160 @@
+"""When Newton's method on the active set is attempted, and what of it is believed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oadmm.problems import CONCAVE, K_SPARSE, OTHERS, polar
+from orthoprox import Problem, solve
+from orthoprox._fields import replace
+from orthoprox.driver import Iterations
+from orthoprox.models import sparse_pca
+from orthoprox.solvers.oadmm.finish import Attempts, Finish
+from orthoprox.solvers.oadmm.iterate import measure
+from orthoprox.solvers.oadmm.projections import Projections
+from orthoprox.terms import L1, ExplainedVariance
+from steps.cases import B, M, N, R
+
+L1_PROBLEM = Problem.of(ExplainedVariance(B, 0.3) + 0.7 * L1(), over=M)
+FINISH = Finish()
+
+
+def settled(problem, blocks, seed=3):
+    """Where some blocks of projections lead."""
+    method = Projections(explore=0)
+    state = method.init(problem, M.random(seed))
+    for _ in range(blocks):
+        state = method.step(problem, state)
+    return state.at
+
+
+def fresh(problem, at, **fields):
+    return replace(FINISH.begin(problem, at), **{"crit": 1e9, **fields})
+
+
+def due(at, attempts, problem=L1_PROBLEM, roaming=False):
+    return FINISH.due(problem, at, attempts, roaming=roaming)
+
+
+def test_an_attempt_is_due_when_crit_is_small_and_has_fallen_or_after_a_while():
+    at = settled(L1_PROBLEM, 4)
+    for share, roaming, wanted in (
+        (0.9e-3, False, True),
+        (1.1e-3, False, False),
+        (0.9e-4, True, True),
+        (1.1e-4, True, False),
+    ):
+        near = replace(at, crit=share * at.scale)
+        assert due(near, fresh(L1_PROBLEM, at), roaming=roaming) == wanted
+        assert not due(near, fresh(L1_PROBLEM, at, crit=4 * near.crit), roaming=roaming)  # not fivefold since
+    far = replace(at, crit=at.scale)
+    patience = 30 * 20
+    assert not due(far, fresh(L1_PROBLEM, at, since=patience))
+    assert due(far, fresh(L1_PROBLEM, at, since=patience + 1))
+    assert not due(far, fresh(L1_PROBLEM, at, since=patience + 1), roaming=True)
+    assert not due(far, fresh(L1_PROBLEM, at, since=patience + 1, cost=10 * patience))  # blocks pay for it first
+    assert due(far, fresh(L1_PROBLEM, at, streak=1))  # one that goes on
+    for problem in (CONCAVE["rows"], OTHERS["groups of a matrix"], OTHERS["own function"]):
+        assert not due(near, fresh(problem, at, since=10**9), problem)
+
+
+def test_k_entries_are_finished_at_once_unless_that_was_refused():
+    y = np.eye(N)[:, :R]
+    at = measure(K_SPARSE, K_SPARSE.at(M.random(1)), y, 0.0 * y)
+    assert due(at, fresh(K_SPARSE, at), K_SPARSE, roaming=True)
+    assert not due(at, fresh(K_SPARSE, at, refused=True), K_SPARSE, roaming=True)
+    dense = measure(K_SPARSE, at.point, M.random(4), 0.0 * y)
+    assert not due(dense, fresh(K_SPARSE, at), K_SPARSE, roaming=True)
+    assert due(dense, fresh(K_SPARSE, at, released=True), K_SPARSE, roaming=True)
+
+
+@pytest.mark.parametrize("blocks", [2, 4, 8])
+@pytest.mark.parametrize("name", ["l1", "mcp", "l1 minus largest-k", "steep"])
+def test_what_is_believed_has_half_the_crit_or_a_lower_F(name, blocks):
+    problem, believed = CONCAVE[name], 0
+    for seed in range(4):
+        at = settled(problem, blocks, seed)
+        found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
+        if found is None:
+            assert attempts.refused and attempts.since == 0 and attempts.patience == 2 * 30 * 20
+            continue
+        believed += 1
+        halves = found.crit <= 0.5 * at.crit
+        assert halves or found.objective < at.objective
+        assert np.array_equal(found.point.X, found.y)
+        assert float(M.infeasibility(found.point.X)) < 1e-13
+        assert found.crit == pytest.approx(measure(problem, problem.at(found.point.X), found.y, found.z).crit)
+        assert attempts.objective == found.objective and attempts.cost > 0 and not attempts.refused
+        assert attempts.crit == at.crit
+    assert believed > 0
+
+
+def test_near_a_solution_one_attempt_finishes():
+    at = settled(L1_PROBLEM, 12)
+    assert 1e-12 < at.crit < 1e-2
+    found, attempts = FINISH.attempt(L1_PROBLEM, at, fresh(L1_PROBLEM, at))
+    assert found.is_exact() and (found.point.X == 0).any() and attempts.streak == 0
+
+
+def test_wrong_zeros_are_refused():
+    at = settled(L1_PROBLEM, 12)
+    refused = 0
+    for entry in np.argwhere(at.y != 0):
+        y = at.y.copy()
+        y[tuple(entry)] = 0.0
+        wrong = measure(L1_PROBLEM, at.point, y, at.z)
+        found, _ = replace(FINISH, rounds=1).attempt(L1_PROBLEM, replace(wrong, crit=at.crit), fresh(L1_PROBLEM, at))
+        refused += found is None
+    assert refused > 0
+    y = at.y.copy()
+    y[:, 1] = 0.0  # no orthonormal matrix has these
+    wrong = measure(L1_PROBLEM, at.point, y, at.z)
+    assert FINISH.attempt(L1_PROBLEM, wrong, fresh(L1_PROBLEM, at))[0] is None
+    far = replace(at, crit=1e-9)  # the zeros of y have a subgradient more than a hundred times longer
+    assert FINISH.attempt(L1_PROBLEM, far, fresh(L1_PROBLEM, at))[0] is None
+
+
+def test_an_attempt_cut_short_goes_on_where_it_gains_more_than_blocks_of_the_same_cost():
+    at = settled(L1_PROBLEM, 3)
+    hasty = replace(FINISH, rounds=1)
+    plain, _ = hasty.attempt(L1_PROBLEM, at, fresh(L1_PROBLEM, at))
+    gain = at.objective - plain.objective
+    assert gain > 0
+    for last, since, goes_on in (
+        (None, 0, True),  # the first attempt
+        (at.objective, 500, True),  # the blocks had brought nothing
+        (at.objective + 1e6, 1, False),  # or more than it did, at the same cost
+        (at.objective - 0.95 * gain, 500, False),  # it has only taken back what they lost
+    ):
+        known = fresh(L1_PROBLEM, at, objective=last, since=since)
+        found, attempts = hasty.attempt(L1_PROBLEM, replace(at, crit=2 * plain.crit), known)
+        assert np.array_equal(found.point.X, plain.point.X)
+        assert attempts.streak == int(goes_on)
+        # Crit may rise for the sake of F alone.
+        worse, _ = hasty.attempt(L1_PROBLEM, replace(at, crit=0.9 * plain.crit), known)
+        assert (worse is not None) == goes_on
+    _, attempts = hasty.attempt(L1_PROBLEM, at, fresh(L1_PROBLEM, at, streak=10))
+    assert attempts.streak == 0  # ten in a row are enough
+
+
+def test_on_k_entries_f_is_minimised_with_all_of_them_free_and_others_may_enter_afterwards():
+    y = np.zeros((N, R))
+    y[:R] = polar(np.random.default_rng(5).standard_normal((R, R)))
+    y[2, 0] = 0.0
+    y = polar(y) * (y != 0)
+    problem = sparse_pca(B, n_components=R, weight=6.0, k=12)
+    at = measure(problem, problem.at(polar(y)), y, 0.0 * y)
+    found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
+    assert found.objective < at.objective and np.count_nonzero(found.point.X) <= 12
+    assert np.all(found.point.X[y == 0][np.abs(found.point.X[y == 0]) > 0] != 0)
+    assert attempts.released
+    again, after = FINISH.attempt(problem, replace(found, crit=1.0), attempts)
+    assert again.objective <= found.objective + 1e-12
+    assert after.released == (not again.objective < found.objective - 1e-12)
+
+
+def test_attempts_are_plain_values():
+    assert Attempts(crit=1.0, radius=0.1) == Attempts(crit=1.0, radius=0.1)
+    run = solve(L1_PROBLEM, stop=Iterations(3))
+    assert isinstance(run.state.attempts, Attempts)

@@ -1,0 +1,224 @@
+"""The composition: phases only advance, the best point is returned, nothing depends on units, runs can be resumed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oadmm.problems import CONCAVE, K_SPARSE, OTHERS, f
+from orthoprox import Critical, Iterations, Problem, Stiefel, named, solve
+from orthoprox._fields import replace
+from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.problem import criticality
+from orthoprox.solvers.oadmm import Phase
+from orthoprox.solvers.oadmm.guard import GuardedState
+from orthoprox.solvers.oadmm.homotopy import HomotopyState
+from orthoprox.solvers.oadmm.plan import choose
+from orthoprox.solvers.oadmm.projections import ProjectionsState
+from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2, LargestK, LInf
+from steps.cases import PROBLEMS as ALL
+from steps.cases import B, M, N, R
+
+EVERY = {**CONCAVE, **OTHERS, "k-sparse": K_SPARSE}
+QUICK = {"explore": 4, "block": 3, "memory": 2}
+
+
+def walk(problem, steps, seed=3, **settings):
+    method = named("oadmm", **settings).for_problem(problem)
+    states = [method.init(problem, problem.M.random(seed))]
+    for _ in range(steps):
+        states.append(method.step(problem, states[-1]))
+    return method, states
+
+
+@pytest.fixture(params=EVERY)
+def run(request):
+    problem = EVERY[request.param]
+    return problem, *walk(problem, 60, **QUICK)
+
+
+def now(state):
+    return state.inner.now if isinstance(state.inner, GuardedState) else state.inner.at
+
+
+def test_phases_only_advance_and_each_has_its_state(run):
+    _, _, states = run
+    kinds = {Phase.HOMOTOPY: HomotopyState, Phase.ROAM: ProjectionsState, Phase.SETTLE: GuardedState}
+    for old, new in zip(states, states[1:], strict=False):
+        assert new.phase >= old.phase and new.t == old.t + 1 and new.work >= old.work
+        assert isinstance(new.inner, kinds.get(new.phase, object))
+    assert states[-1].phase >= Phase.SETTLE
+    assert states[-1].work > 100
+
+
+def test_the_state_knows_its_own_measures(run):
+    problem, method, states = run
+    for state in states[::7]:
+        at = method.certificate(problem, state)
+        parts = criticality(problem, replace(at, point=problem.at(at.point.X)))
+        objective, measured = method.measured(state)
+        assert measured.total == pytest.approx(parts.total, rel=1e-6, abs=1e-11)
+        assert objective == pytest.approx(float(problem.objective(at.point.X)), rel=1e-12, abs=1e-12)
+        assert method.point(state) is at.point.X
+
+
+def test_nothing_seen_is_better_in_both_F_and_crit_than_the_answer(run):
+    problem, method, states = run
+    for t in (5, 30, 60):
+        best, seen = states[t].best, [now(state) for state in states[: t + 1]]
+        assert method.answer(problem, states[t]) is best.at
+        size = max(abs(best.objective), best.scale * np.sqrt(R))
+        assert best.objective <= min(one.objective for one in seen) + 1.0001e-4 * size * (t + 1)
+        assert not any(one.objective < best.objective - 1e-7 * size and one.crit < best.crit for one in seen)
+
+
+def test_while_it_explores_where_it_is_is_reported_unless_it_would_pass_for_a_solution():
+    problem = CONCAVE["l1"]
+    method, states = walk(problem, 40)
+    roaming = [state for state in states if state.phase is Phase.ROAM]
+    assert len(roaming) > 5
+    for state in roaming:
+        reported = method.certificate(problem, state)
+        assert reported is (now(state).at if now(state).crit > state.best.crit else state.best.at)
+    assert all(method.certificate(problem, s) is s.best.at for s in states if s.phase >= Phase.SETTLE)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_maximum_is_left_for_the_lower_points_that_were_seen(seed):
+    """Projections alone end at 1, where LInf on a circle is largest; the least value is the root of a half."""
+    result = solve(Problem.of(LInf(), over=Stiefel(2, 1)), seed=seed, stop=Iterations(200) | Critical(1e-8))
+    assert result.converged and result.objective == pytest.approx(np.sqrt(0.5), abs=1e-7)
+    assert result.state.returns > 0
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_never_ends_above_its_start(name):
+    problem = EVERY[name]
+    for seed in range(3):
+        X0 = problem.M.random(seed)
+        result = solve(problem, X0=X0, stop=Iterations(40))
+        assert result.objective <= float(problem.objective(X0)) * (1 + 1e-9) + 1e-9
+
+
+def test_what_has_been_reached_is_not_lost_again():
+    for problem in (CONCAVE["l1"], K_SPARSE, CONCAVE["mcp"]):
+        method, states = walk(problem, 150)
+        assert states[-1].phase is Phase.DONE and now(states[-1]).is_exact()
+        later = method.step(problem, states[-1])
+        assert later.inner is states[-1].inner and later.t == states[-1].t + 1
+        assert (later.best.point.X == 0).any()
+
+
+def test_which_method_makes_the_blocks_is_chosen_once_and_shown():
+    for problem in CONCAVE.values():
+        assert choose(problem) == "projections"
+    kinds = {name: choose(problem) for name, problem in OTHERS.items()}
+    assert kinds["mcp of differences"] == kinds["groups of a matrix"] == kinds["stacked"] == "multipliers"
+    assert kinds["own function"] == "gradient"
+    result = solve(OTHERS["own function"], stop=Iterations(2))
+    assert result.solver.fast == "gradient"
+    forced = solve(CONCAVE["l1"], named("oadmm", fast="gradient"), stop=Iterations(200) | Critical(1e-6))
+    assert forced.converged and forced.solver.fast == "gradient"
+
+
+def test_when_the_homotopy_goes_first():
+    heavy = Problem.of(f - 20.0 * LargestK(8) + 20.0 * L1(), over=M)
+    X = M.random(3)
+    assert named("oadmm").init(heavy, X).phase is Phase.HOMOTOPY
+    for settings in ({"homotopy": False}, {"explore": 0}):
+        assert named("oadmm", **settings).init(heavy, X).phase > Phase.HOMOTOPY
+    for problem in (CONCAVE["l1"], ALL["scad minus largest-k"], CONCAVE["rows minus largest-k"]):
+        assert named("oadmm").init(problem, X).phase > Phase.HOMOTOPY
+
+
+def test_the_homotopy_keeps_more_variance_than_full_weight_at_once():
+    D = np.random.default_rng(8).standard_normal((60, 30)) * 0.8 ** np.arange(30)
+    problem = sparse_pca(D, n_components=4, weight=50.0, k=24)
+    kept = {
+        homotopy: np.mean(
+            [solve(problem, named("oadmm", homotopy=homotopy), seed=s, stop=Iterations(80)).objective for s in range(3)]
+        )
+        for homotopy in (True, False)
+    }
+    assert kept[True] < kept[False]
+
+
+def test_a_warm_method_stays_near_its_start():
+    problem = CONCAVE["l1"]
+    warm = named("oadmm").warm()
+    assert warm == named("oadmm", explore=0) and named("oadmm-ep").warm() == named("oadmm-ep")
+    for seed in range(3):
+        end = solve(problem, seed=seed, stop=Iterations(200) | Critical(1e-10))
+        D = M.tangent(end.X, np.random.default_rng(90 + seed).standard_normal((N, R)))
+        found = solve(
+            problem, warm, M.retract(end.X, 0.02 * D / np.linalg.norm(D)), stop=Iterations(200) | Critical(1e-10)
+        )
+        assert found.converged and np.linalg.norm(found.X - end.X) < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["l1", "l1 minus largest-k", "scad"])
+def test_the_scale_of_the_data_does_not_matter(kind):
+    D = np.random.default_rng(31).standard_normal((40, 20)) * 0.9 ** np.arange(20)
+    over = Stiefel(20, 4)
+    penalty = {"l1": 0.2 * L1(), "l1 minus largest-k": 3.0 * L1() - 3.0 * LargestK(16), "scad": 0.4 * SCAD(0.3)}[kind]
+
+    def run(c, seed):
+        problem = Problem.of(ExplainedVariance(c * D, 1 / 40) + c * c * penalty, over=over)
+        method, states = walk(problem, 60, seed)
+        return states[-1].work, states[-1].best.objective / c**2
+
+    for seed in range(2):
+        work, value = run(1.0, seed)
+        for c in (2.0**-13, 2.0**13):  # no rounding: nothing changes at all
+            assert run(c, seed) == (work, value)
+        for c in (1e-4, 1e4):
+            other_work, other_value = run(c, seed)
+            assert abs(other_work - work) <= 0.2 * work and other_value == pytest.approx(value, rel=1e-6)
+
+
+def test_units_do_not_matter_for_newton_steps_in_X():
+    def run(c):
+        problem = compressed_modes(32, n_components=3, weight=0.1 * c**2, length=50 / c)
+        return walk(problem, 12, seed=4)[1][-1]
+
+    here = run(1.0)
+    for c in (2.0**-13, 2.0**13):
+        there = run(c)
+        assert there.work == here.work and np.array_equal(now(there).point.X, now(here).point.X)
+
+
+def test_single_precision_stays_and_has_exact_zeros():
+    for k in (None, 9):
+        problem = sparse_pca(B.astype(np.float32), n_components=R, weight=0.3 if k is None else 6.0, k=k)
+        result = solve(problem, "oadmm", stop=Iterations(100))
+        assert {a.dtype for a in (result.X, result.y, result.z)} == {np.dtype("float32")}
+        assert 0 < np.count_nonzero(result.X) <= (k or N * R - 1)
+        assert result.infeasibility < 1e-5
+        assert result.criticality < 1e-4 * np.linalg.norm(problem.f.gradient(result.X))
+
+
+def test_groups_minus_the_largest_entries_run_too():
+    problem = Problem.of(ExplainedVariance(B, 0.1) - 0.2 * LargestK(8) + 0.3 * GroupL2(), over=M)
+    assert solve(problem, stop=Iterations(200) | Critical(1e-6)).converged
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"explore": -1}, "explore must be at least 0"),
+        ({"block": 0}, "block must be at least 1"),
+        ({"roam": 0.0}, "roam must be positive"),
+        ({"roam": 2.0}, "at most settle"),
+        ({"memory": 0}, "memory must be at least 1"),
+    ],
+)
+def test_bad_settings_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        named("oadmm", **settings)
+
+
+def test_weakly_convex_penalties_keep_a_prox_that_is_unique():
+    """A low roam is taken for what it is: the penalty does not go below twice W_h."""
+    problem = Problem.of(f + 0.4 * MCP(0.6, 0.3), over=M)
+    result = solve(problem, named("oadmm", roam=0.01), stop=Iterations(300) | Critical(1e-6))
+    assert result.converged
