@@ -20,6 +20,8 @@ from orthoprox import (
     solve,
 )
 from orthoprox.models import sparse_pca
+from orthoprox.solvers import SOLVERS as ALL
+from orthoprox.solvers import UnsupportedProblem
 from orthoprox.terms import L1, Quadratic
 from steps.cases import PROBLEMS
 
@@ -50,6 +52,27 @@ def test_resuming_from_the_end_of_a_run_equals_never_having_stopped(solver, name
     rest = solve(problem, solver, stop=Iterations(45), resume=file)
     assert_same_run(rest, whole)
     assert f"resumed at iteration {middle}" in rest.notes
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_method_resumes_from_the_middle_of_a_run(name, tmp_path, monkeypatch):
+    file = tmp_path / "run.npz"
+    problem = next(p for p in (PROBLEM, *PROBLEMS.values()) if _takes(ALL[name], p))
+    whole = solve(problem, name, seed=1, stop=Iterations(12))
+    monkeypatch.setattr(Checkpoint, "close", lambda self, now: None)
+    solve(problem, name, seed=1, stop=Iterations(9), observers=[Checkpoint(file, every=7)])
+    rest = solve(problem, name, stop=Iterations(12), resume=file)
+    assert "resumed at iteration 7" in rest.notes
+    assert_same_run(rest, whole)
+
+
+def _takes(kind, problem):
+    try:
+        kind.scope.admit(problem, kind.name)
+        kind().for_problem(problem)
+    except UnsupportedProblem:
+        return False
+    return True
 
 
 def test_resuming_from_the_middle_of_a_run_equals_never_having_stopped(solver, tmp_path, monkeypatch):

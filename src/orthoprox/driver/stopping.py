@@ -190,8 +190,12 @@ def _possible(now: Snapshot, value: float) -> bool:
 
 
 def _finite_state(state: Any) -> bool:
-    arrays = [part for part in parts(state) if is_array_api_obj(part)]
-    return all(bool(array_namespace(a).all(array_namespace(a).isfinite(a))) for a in arrays)
+    for a in parts(state):
+        if is_array_api_obj(a):
+            xp = array_namespace(a)
+            if xp.isdtype(a.dtype, "real floating") and not bool(xp.all(xp.isfinite(a))):
+                return False
+    return True
 
 
 @dataclass(frozen=True)
