@@ -22,7 +22,7 @@ def assert_finite(result):
     assert result.history.iteration[-1] == result.iterations == result.state.t
     for name, column in result.history.items():
         assert np.isfinite(column).all(), name
-    assert result.history.objective[-1] == result.objective
+    assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-13)
 
 
 class Closed:

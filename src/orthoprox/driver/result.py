@@ -20,6 +20,7 @@ class Status(enum.Enum):
     """Why a run ended. Only ``CONVERGED`` means success."""
 
     CONVERGED = "converged: the criticality is below its tolerance"
+    UNCONFIRMED = "stopped as converged, but a fresh measurement of the criticality is above the tolerance"
     STALLED = "stalled: the objective no longer changes"
     ITERATIONS = "stopped at the iteration limit"
     SECONDS = "stopped at the time limit"
@@ -73,7 +74,7 @@ class Result(Generic[S]):
         The split variable, where zeros are exact, and the multiplier: with X the triple whose criticality is given.
         None only when a run failed because they could not be worked out.
     objective : float
-        F at X.
+        F at X, computed afresh at the end of the run, as is the criticality.
     criticality_parts : Criticality
         The three parts of Crit at (X, y, z); ``criticality`` is their sum.
     infeasibility : float

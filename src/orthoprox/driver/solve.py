@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
+from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
-from orthoprox.driver.checkpoint import Saved, load
+from orthoprox.driver.checkpoint import CheckpointFile, load
 from orthoprox.driver.observers import Observer, Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
 from orthoprox.driver.snapshot import Snapshot
@@ -132,6 +133,7 @@ class _Run:
         self.problem, self.solver, self.rule = problem, solver, rule
         self.record, self.observers = record, observers
         self.notes = [*problem.notes, *solver.scope.beyond(problem, solver.name)]
+        self._success = False  # whether the rule, and no observer, has called the run converged
 
     def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
         self.notes += notes
@@ -143,10 +145,10 @@ class _Run:
         except (ValueError, TypeError):
             raise  # already a sentence of ours, or as good as one
         except Exception as error:
-            raise RunFailed(f"The run could not begin: {_told(error)}") from error
+            raise RunFailed(f"The run could not begin: {_sentence(error)}") from error
         return self.go(state, 0, 0.0)
 
-    def from_file(self, saved: Saved) -> Result[Any]:
+    def from_file(self, saved: CheckpointFile) -> Result[Any]:
         state = saved.state(self.problem, self.solver, self._template())
         self.record.restore(saved.history, saved.t)
         self.notes += [f"resumed at iteration {saved.t}"]
@@ -186,7 +188,7 @@ class _Run:
                 reached = (state, t, seconds)
                 if self.record.due(t):
                     sure = reached
-                status = self._watched(now)
+                status = self._watch(now)
                 if status is not None:
                     break
                 del now  # what was measured must not take memory during the next step
@@ -198,11 +200,11 @@ class _Run:
         now = self._snapshot(*reached)
         if status is Status.NOT_FINITE:
             now = self._last_finite(now, self._snapshot(*sure))
-        failure = self._over(now, failure)
+        failure = self._close(now, failure)
         result = self._result(now, Status.FAILED if failure else status or Status.INTERRUPTED)
         if failure is not None:
             raise RunFailed(
-                f"The run failed after {result.iterations} iterations: {_told(failure)} "
+                f"The run failed after {result.iterations} iterations: {_sentence(failure)} "
                 "What was reached until then is in the attribute 'result' of this error.",
                 result,
             ) from failure
@@ -211,20 +213,21 @@ class _Run:
     def _snapshot(self, state: Any, t: int, seconds: float) -> Snapshot:
         return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit)
 
-    def _watched(self, now: Snapshot) -> Status | None:
-        """Let the rule see the history before this iteration, and everybody see this iteration."""
+    def _watch(self, now: Snapshot) -> Status | None:
+        """Show the iteration to the rule, then record it, then show it to the observers."""
         status = self.rule(now)
+        self._success = status is Status.CONVERGED
         self.record(now)
         answers = [When(watch)(now) for watch in self.observers]  # all of them, also when the first says stop
         return next((answer for answer in (status, *answers) if answer is not None), None)
 
-    def _over(self, now: Snapshot, failure: Exception | None) -> Exception | None:
-        """Let everybody keep where the run ended; nobody's error keeps the others from it. The first one is told."""
+    def _close(self, now: Snapshot, failure: Exception | None) -> Exception | None:
+        """Record the end and close every observer, even if some raise; return the first error."""
         closing = [getattr(watch, "close", None) for watch in self.observers]
-        for keep in (self.record.record, lambda now: now.certificate, *closing):
+        for act in (self.record.record, lambda now: now.certificate, *closing):
             try:
-                if keep is not None:
-                    keep(now)
+                if act is not None:
+                    act(now)
             except Exception as error:
                 failure = failure or error
         return failure
@@ -236,12 +239,27 @@ class _Run:
         except Exception:
             return sure
 
-    def _numbers(self, now: Snapshot) -> tuple[float, Criticality]:
-        """Objective and criticality: as recorded, else as measured, else NaN where measuring is what fails."""
+    def _measure(self, now: Snapshot, status: Status) -> tuple[float, Criticality, Status]:
+        """Measure the result with fresh products, and withdraw a success that they contradict."""
+        if status is Status.NOT_FINITE:  # a function that has become NaN would spoil the last finite state
+            return *self._known(now), status
+        try:
+            fresh = now.remeasure()
+            objective, parts = fresh.objective, fresh.criticality_parts
+            if status is Status.CONVERGED and self._success and not _agree(now, fresh):
+                status = self.rule(fresh) or Status.UNCONFIRMED
+        except Exception:
+            return *self._known(now), status
+        except KeyboardInterrupt:  # the run is over, and its result must not be lost
+            return *self._known(now), Status.INTERRUPTED
+        return objective, parts, status
+
+    def _known(self, now: Snapshot) -> tuple[float, Criticality]:
+        """Objective and criticality as recorded; else as carried; else NaN, where measuring is what fails."""
         rows, names = self.record.rows, ("objective", *Criticality._fields)
         if rows["iteration"][-1:] == [now.t]:
-            objective, *three = (rows[name][-1] for name in names)
-            return objective, Criticality(*three)
+            objective, *parts = (rows[name][-1] for name in names)
+            return objective, Criticality(*parts)
         try:
             return now.objective, now.criticality_parts
         except Exception:
@@ -252,8 +270,8 @@ class _Run:
         try:
             y, z = now.certificate.y, now.certificate.z
         except Exception:
-            self.notes.append("y and z could not be worked out; the state has what there is")
-        objective, criticality = self._numbers(now)
+            self.notes.append("y and z could not be computed; the last iterate is in result.state")
+        objective, criticality, status = self._measure(now, status)
         return Result(
             X=now.X,
             y=y,
@@ -271,7 +289,16 @@ class _Run:
         )
 
 
-def _told(error: Exception) -> str:
+def _agree(carried: Snapshot, fresh: Snapshot) -> bool:
+    """Whether two measurements of Crit differ by no more than rounding."""
+    at, problem = fresh.certificate, fresh.problem
+    gradient = problem.f.gradient_at(at.point.X, at.point.HX) if at.point.HX is None else at.point.HX
+    sizes = (gradient, at.point.AX, at.y, at.z, problem.A.adjoint(at.z))
+    scale = sum(float(norm(part)) for part in sizes)
+    return abs(fresh.criticality - carried.criticality) <= rounding(at.point.X, scale)
+
+
+def _sentence(error: Exception) -> str:
     """An error as a sentence: its kind, its words, and where it came from."""
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
