@@ -7,7 +7,7 @@ import pytest
 
 from orthoprox import Problem, Stiefel, named
 from orthoprox.maps import Matrix
-from orthoprox.problem import Certificate, Criticality, Point, criticality, extrapolated, nonzeros, sparsity
+from orthoprox.problem import Certificate, Criticality, Point, criticality, extrapolate, nonzeros, sparsity
 from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, Linear, Quadratic
 from steps.cases import PROBLEMS, B, C, M, S, T, random_triple
 
@@ -135,7 +135,7 @@ def test_nonzeros_and_sparsity_count_up_to_a_tolerance():
 def test_an_extrapolated_point_has_the_products_of_its_X(name):
     problem = PROBLEMS[name]
     _, X, X_prev, _, _ = random_triple(problem, 1)
-    ahead = extrapolated(problem.at(X), problem.at(X_prev), 0.3)
+    ahead = extrapolate(problem.at(X), problem.at(X_prev), 0.3)
     np.testing.assert_allclose(ahead.X, 1.3 * X - 0.3 * X_prev, atol=1e-14)
     fresh = problem.at(ahead.X)
     np.testing.assert_allclose(ahead.AX, fresh.AX, atol=1e-13)

@@ -238,12 +238,12 @@ def test_a_term_of_a_plain_class_of_the_users_is_as_good():
     [
         (
             Linear(T) - MCP(),
-            r"'- MCP' has no place in f - g \+ h\(A\(X\)\): a subtracted term must be smooth or convex",
+            r"'- MCP' does not fit f - g \+ h\(A\(X\)\): a subtracted term must be smooth or convex",
         ),
-        (Linear(T) + LargestK(3), r"'\+ LargestK' has no place .*: an added term must be smooth or have a proximal"),
-        (-2 * MCP() @ Difference(), r"'- MCP @ Difference' has no place"),
-        (LargestK(3) @ Matrix(C) + 1, r"'\+ LargestK @ Matrix' has no place"),
-        (-(Linear(T) - LargestK(2)), r"'\+ LargestK' has no place"),
+        (Linear(T) + LargestK(3), r"'\+ LargestK' does not fit .*: an added term must be smooth or have a proximal"),
+        (-2 * MCP() @ Difference(), r"'- MCP @ Difference' does not fit"),
+        (LargestK(3) @ Matrix(C) + 1, r"'\+ LargestK @ Matrix' does not fit"),
+        (-(Linear(T) - LargestK(2)), r"'\+ LargestK' does not fit"),
     ],
 )
 def test_what_has_no_place_is_refused(expression, sentence):

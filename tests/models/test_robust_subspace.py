@@ -266,7 +266,7 @@ def test_a_round_is_weighted_pca(rng, monkeypatch):
     Y, V = rng.standard_normal((40, 5)) + 2.0, np.eye(5, 2)
     w = 1 / np.linalg.norm((Y - 1.0) @ (np.eye(5) - V @ V.T), axis=1)
     monkeypatch.setattr(location, "ROUNDS", 1)
-    c_new, V_new = location._descended(Matrix(Y), np.ones((5, 1)), V)
+    c_new, V_new = location._descend(Matrix(Y), np.ones((5, 1)), V)
     c = w @ Y / w.sum()
     E = np.linalg.eigh((Y - c).T * w @ (Y - c))[1][:, -2:]
     assert np.allclose(c_new[:, 0], c) and np.allclose(V_new @ V_new.T, E @ E.T)
@@ -278,7 +278,7 @@ def test_no_round_increases_the_sum_and_the_last_is_a_local_minimum(rng, kind, m
     B, c, V, sums = kind(Y), Y.mean(axis=0)[:, np.newaxis], np.eye(5, 2), []
     for rounds in (*range(12), 500):
         monkeypatch.setattr(location, "ROUNDS", rounds)
-        c_new, V_new = location._descended(B, c, V)
+        c_new, V_new = location._descend(B, c, V)
         sums.append(joint(Y, c_new, V_new))
     assert np.all(np.diff(sums) <= 1e-5) and sums[-1] < 0.9 * sums[0]  # of the smoothed sum; the smoothing is 1e-6
     for seed in range(20):

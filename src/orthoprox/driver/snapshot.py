@@ -13,7 +13,7 @@ from orthoprox.solvers._base import Measured
 
 
 class Record(Protocol):
-    """Where a run keeps what was measured."""
+    """The measurements that a run has recorded."""
 
     rows: dict[str, list[float]]
 
@@ -22,12 +22,12 @@ class Record(Protocol):
 
 
 class Snapshot:
-    """One iteration; everything measured is computed at most once, and only if asked for.
+    """One iteration; each measure is computed at most once, and only on request.
 
     Attributes
     ----------
     problem, solver, state : object
-        What is solved, how, and where the run is.
+        The problem, the method and its current state.
     t : int
         Iterations so far.
     seconds : float
@@ -52,7 +52,7 @@ class Snapshot:
 
     @property
     def history(self) -> History:
-        """What was recorded until now."""
+        """The records so far."""
         return History() if self._record is None else self._record.history
 
     def recent(self, column: str, count: int) -> list[float]:

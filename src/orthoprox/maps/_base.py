@@ -16,7 +16,7 @@ class LinearMap(abc.ABC):
     Attributes
     ----------
     norm : float
-        Never below the largest singular value; worked out when the map is made, or given.
+        Never below the largest singular value; computed with the map, or given.
     columns : int or None
         The n this map expects of X; None when any will do.
     left : bool

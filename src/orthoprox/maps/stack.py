@@ -11,7 +11,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._fields import require, settle
+from orthoprox._fields import derive, require
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, _Combination, as_map, common_columns
 
@@ -45,7 +45,7 @@ class Stack(_Combination):
         object.__setattr__(self, "maps", tuple(as_map(A, "A map of a Stack") for A in (*given, *maps)))
         object.__setattr__(self, "columns", columns)
         require(len(self.maps) > 0, "A Stack needs at least one map; given none.")
-        settle(self, columns=self._known_columns)
+        derive(self, columns=self._known_columns)
         object.__setattr__(self, "columns", index(self.columns))
         for A in self.maps:
             A.check(self.columns, f"{A!r} in a Stack")
