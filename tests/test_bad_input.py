@@ -213,7 +213,9 @@ def test_parts_in_the_wrong_place(parts, match):
 
 
 def test_what_is_no_problem_or_no_solver():
-    refused(lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Build one")
+    refused(
+        lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Build one"
+    )
     match = "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"
     refused(lambda: solve(PROBLEM, "oadm-ep"), ValueError, match)
     with pytest.raises(TypeError, match="solver must be the name of a solver or a Solver; given ABCMeta"):
