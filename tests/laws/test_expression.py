@@ -246,7 +246,7 @@ def test_a_term_of_a_plain_class_of_the_users_is_as_good():
         (-(Linear(T) - LargestK(2)), r"'\+ LargestK' does not fit"),
     ],
 )
-def test_what_has_no_place_is_refused(expression, sentence):
+def test_what_does_not_fit_is_refused(expression, sentence):
     with pytest.raises(ValueError, match=sentence):
         Problem.of(expression, over=M)
 
