@@ -154,13 +154,13 @@ def test_a_penalty_below_what_a_weakly_convex_h_admits():
     [
         (
             lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)),
-            "data of f are made for matrices with 6 rows.* n = 5",
+            "data of f need matrices with 6 rows.* n = 5",
         ),
         (
             lambda: Problem(M=Stiefel(5, 2), g=Zero(), h=L1(), A=Matrix(D)),
             "A acts on matrices with 6 rows; given one w",
         ),
-        (lambda: Problem.of(Linear(np.ones((6, 2))) - L1() @ Matrix(D), over=Stiefel(5, 2)), "data of g are made for"),
+        (lambda: Problem.of(Linear(np.ones((6, 2))) - L1() @ Matrix(D), over=Stiefel(5, 2)), "data of g need"),
         (
             lambda: Problem.of(L1() @ Matrix(D) + L1(), over=Stiefel(5, 2)),
             "A acts on matrices with 6 rows; given one w",
@@ -171,7 +171,7 @@ def test_a_penalty_below_what_a_weakly_convex_h_admits():
         (lambda: solve(Problem(M=M, h=WeightedL1(np.ones((5, 2))))), "h = WeightedL1 could not be evaluated at a"),
         (
             lambda: Problem(M=Stiefel(3, 2), f=ComposedQuadratic(Quadratic(np.eye(3)), Matrix(np.ones((3, 6))))),
-            "data of f are made for matrices with 6 rows",
+            "data of f need matrices with 6 rows",
         ),
     ],
 )

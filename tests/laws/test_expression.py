@@ -253,7 +253,7 @@ def test_what_does_not_fit_is_refused(expression, sentence):
 
 @pytest.mark.parametrize("given", [np.eye(3), "L1", None, lambda X: X])
 def test_what_is_no_term_is_refused(given):
-    with pytest.raises(TypeError, match=r"A problem is made of terms, as in f - g \+ h @ A; given \w+"):
+    with pytest.raises(TypeError, match=r"A problem needs terms, as in f - g \+ h @ A; given \w+"):
         Problem.of(given, over=M)
     for make in (lambda: L1() + given, lambda: given - L1(), lambda: (L1() + 1) - given, lambda: given + (L1() + 1)):
         with pytest.raises(TypeError):

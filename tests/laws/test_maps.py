@@ -213,7 +213,11 @@ def test_bad_data_are_refused_in_a_sentence(data, error, sentence) -> None:
         (lambda: Stack(np.ones((1, 2)), np.ones((1, 3))), ValueError, r"given maps for \[2, 3\] rows"),
         (lambda: Stack(np.ones((1, 2)), columns=3), ValueError, "with 2 rows; given one with 3"),
         (lambda: Stack(Identity(), columns=3)(np.ones((2, 1))), ValueError, "with 3 rows; given one with 2"),
-        (lambda: Stack(Identity(), columns=3).split(np.ones((2, 1))), ValueError, "no way to split 2"),
+        (
+            lambda: Stack(Identity(), columns=3).split(np.ones((2, 1))),
+            ValueError,
+            "needs the 3 rows of the Stack; given 2",
+        ),
         (lambda: Matrix(np.ones((3, 2))) @ Matrix(np.ones((3, 2))), ValueError, "with 2 rows; given one with 3"),
         (lambda: Matrix(np.ones((3, 2))) + Matrix(np.ones((4, 2))), ValueError, "agree in rows"),
         (lambda: np.nan * Identity(), ValueError, "finite"),

@@ -18,7 +18,7 @@ from orthoprox.backends._obcd_jumps import Jumps, jump_turns
 FloatArray = np.ndarray[Any, Any]
 
 GROUP = 20
-"""Rows among which a greedy choice is made: 190 pairs. Of few rows half of them, lest one pair always be best."""
+"""Rows among which a greedy choice is made: 190 pairs. Of few rows only half, or one pair would win every time."""
 CHUNK = 256
 """Pairs that the Jacobi sweep searches at a time, so that what it works on stays in the cache."""
 SLACK = 4 * float(np.finfo(np.float64).eps)

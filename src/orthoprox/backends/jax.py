@@ -76,7 +76,7 @@ class JAXBackend(Backend):
 
 
 def _compile(step: Callable[..., V]) -> Callable[..., V]:
-    """The compiled step; the step itself from where it turns out that it cannot be compiled."""
+    """Compile a step; if JAX cannot trace it, run it uncompiled from then on."""
     chosen: list[Callable[..., V]] = [jax.jit(step)]
 
     def run(problem: Any, state: Any) -> V:

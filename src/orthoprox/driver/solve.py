@@ -69,7 +69,7 @@ def solve(
     seed : int
         For the random point.
     stop : Rule
-        When to stop; ``Iterations(1000) | Critical(1e-6)`` by default. A function of a snapshot will do.
+        When to stop; ``Iterations(1000) | Critical(1e-6)`` by default. A function of a snapshot also works.
     record : Recorder, optional
         What to measure and how often; everything, at every iteration, by default.
     observers : sequence of callables

@@ -49,10 +49,10 @@ class Either(Rule):
     second: Rule
 
     def __call__(self, now: Snapshot) -> Status | None:
-        found = [status for status in (self.first(now), self.second(now)) if status is not None]
-        if Status.CONVERGED in found:
+        reasons = [status for status in (self.first(now), self.second(now)) if status is not None]
+        if Status.CONVERGED in reasons:
             return Status.CONVERGED
-        return found[0] if found else None
+        return reasons[0] if reasons else None
 
     @property
     def limit(self) -> int | None:
@@ -131,8 +131,8 @@ class Critical(Rule):
     def __call__(self, now: Snapshot) -> Status | None:
         if now.t % self.every:
             return None
-        found = now.relative_criticality_parts if self.relative else now.criticality_parts
-        return Status.CONVERGED if found.total <= self.tolerance else None
+        parts = now.relative_criticality_parts if self.relative else now.criticality_parts
+        return Status.CONVERGED if parts.total <= self.tolerance else None
 
 
 @dataclass(frozen=True)

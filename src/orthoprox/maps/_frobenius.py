@@ -29,9 +29,9 @@ def frobenius_squared(A: LinearMap) -> float:
     if isinstance(A, Sparse):
         return float(np.sum(np.square(A.B.data, dtype=np.float64)))
     if isinstance(A, Centred):
-        found = _norm_of_centred(A, n)
-        if found is not None:
-            return found
+        square = _norm_of_centred(A, n)
+        if square is not None:
+            return square
     return math.fsum(_squares(A(E)) for E in identity_blocks(n, A.rows(n), like_of(A)))
 
 

@@ -83,7 +83,7 @@ def is_operator(obj: Any) -> bool:
 def _check(L: Any) -> None:
     """Refuse what is not a real operator with the adjoint that belongs to it."""
     if not is_operator(L):
-        raise TypeError(f"An Operator is made of a SciPy LinearOperator; given {type(L).__name__}.")
+        raise TypeError(f"An Operator needs a SciPy LinearOperator; given {type(L).__name__}.")
     if 0 in L.shape:
         raise ValueError(f"The LinearOperator is empty: given shape {L.shape}; both sides must be at least 1.")
     x = np.random.default_rng(0).standard_normal((L.shape[1], 1))

@@ -58,7 +58,7 @@ class Selection(LinearMap):
         derive(self, norm=lambda: math.sqrt(len(self._places)))
         object.__setattr__(self, "norm", check_norm(self.norm, "Selection"))
 
-    # The index arrays hold no data, so they may be made when first asked for, also while a step is compiled.
+    # Index arrays hold no data, so they may be built on first use, even while a step is compiled.
 
     @cached_property
     def _index(self) -> np.ndarray[Any, Any]:
@@ -110,7 +110,7 @@ def _row(i: Any, n: int) -> int:
         number = index(i)
     except TypeError:
         raise TypeError(
-            f"A Selection is made of row numbers; given {i!r}. From a mask they are numpy.flatnonzero(mask)."
+            f"A Selection needs row numbers; given {i!r}. For a mask, pass numpy.flatnonzero(mask)."
         ) from None
     if not 0 <= number < n:
         raise ValueError(f"Row numbers go from 0 to {n - 1} when X has {n} rows; given {number}.")

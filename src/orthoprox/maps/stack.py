@@ -23,7 +23,7 @@ class Stack(_Combination):
     Parameters
     ----------
     *maps : LinearMap
-        The maps, as arguments or as one list or tuple; arrays, sparse matrices and LinearOperators will do.
+        The maps, as arguments or as one list or tuple; arrays, sparse matrices and LinearOperators are wrapped.
     columns : int, optional
         The n of X; needed only when none of the maps knows it.
 
@@ -75,7 +75,7 @@ class Stack(_Combination):
     def split(self, Y: Array) -> tuple[Array, ...]:
         """The parts of Y that belong to the maps, in their order."""
         m = self.rows(self.columns)
-        require(Y.shape[0] == m, f"A Stack gives {m} rows; there is no way to split {Y.shape[0]}.")
+        require(Y.shape[0] == m, f"Splitting needs the {m} rows of the Stack; given {Y.shape[0]}.")
         ends = accumulate((A.rows(self.columns) for A in self.maps), initial=0)
         return tuple(Y[start:end, :] for start, end in pairwise(ends))
 

@@ -32,7 +32,7 @@ def robust_location(D: Any, *, n_components: int = 0) -> Array:
     D : array, SciPy sparse matrix, LinearOperator or LinearMap
         The samples as rows, m by n.
     n_components : int
-        The dimension of the affine subspace; it begins at the geometric median.
+        The dimension of the affine subspace; the iteration starts at the geometric median.
 
     Returns
     -------

@@ -85,7 +85,8 @@ class Problem:
             rows = _expected_rows(getattr(self, name))
             if rows not in (None, self.M.n):
                 raise ValueError(
-                    f"The data of {name} are made for matrices with {rows} rows; the manifold has n = {self.M.n}."
+                    f"The data of {name} need matrices with {rows} rows; the manifold has n = {self.M.n}. "
+                    f"Use Stiefel({rows}, r)."
                 )
 
     @staticmethod
