@@ -83,6 +83,7 @@ def test_a_number_keeps_every_digit(tmp_path):
     first = solve(PROBLEM, "subgradient", stop=Iterations(7), observers=[Checkpoint(file)]).state
     again = solve(PROBLEM, "subgradient", stop=Iterations(7), resume=file).state
     assert (again.lowest, again.eta0) == (first.lowest, first.eta0)
+    assert type(again.lowest) is float  # an array without dimensions is a number in the file
 
 
 @pytest.mark.parametrize("where", ["numpy.savez", "os.replace", "os.fsync"])

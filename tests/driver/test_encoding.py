@@ -162,6 +162,11 @@ def put(*path):
     return change
 
 
+def renumber(meta, fields, entries):
+    entries["array77"] = entries.pop("array0")
+    meta["entries"] = [name for name in entries if name != "meta"]
+
+
 IN_INNER = ("inner", "fields")
 
 
@@ -170,6 +175,7 @@ IN_INNER = ("inner", "fields")
     [
         (put("phase", "class", "os.system"), r"FakeState\.phase needs Phase; given os\.system FINISH\."),
         (put("phase", "member", "__class__"), r"FakeState\.phase needs Phase; given Phase __class__\."),
+        (put("phase", "member", ["ROAM"]), r"FakeState\.phase needs Phase; given Phase \['ROAM'\]\."),
         (put("phase", 1), r"FakeState\.phase needs Phase; given 1\."),
         (put("phase", {"class": "Level", "member": "LOW"}), r"FakeState\.phase needs Phase; given Level LOW\."),
         (put("inner", "class", "Checkpoint"), r"FakeState\.inner needs .*Roaming | .*Finishing; given Checkpoint\."),
@@ -211,6 +217,7 @@ IN_INNER = ("inner", "fields")
             r"damaged \(the columns of its history have different lengths\)",
         ),
         (lambda meta, fields, entries: entries.update(array0=np.ones((2, 2))), r"its state has shape \[2, 2\]"),
+        (renumber, r"damaged \(its arrays are not numbered from 0\)"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_in_a_sentence(file, change, sentence):
@@ -258,6 +265,16 @@ def test_a_state_that_could_not_be_read_back_is_refused_when_it_is_written(tmp_p
     with pytest.raises(RunFailed, match=sentence):
         solve(PROBLEM, Method(), stop=Iterations(0), observers=[Checkpoint(tmp_path / "run.npz")])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_order_of_the_entries_in_the_file_does_not_matter(file):
+    whole = solve(PROBLEM, Fake(), stop=Iterations(6))
+    with np.load(file) as content:
+        entries = dict(content)
+    np.savez(file, **dict(reversed(entries.items())))
+    rest = solve(PROBLEM, Fake(), stop=Iterations(6), resume=file)
+    assert_same_run(rest, whole)
+    assert same(rest.state, whole.state)
 
 
 def test_what_a_killed_process_left_is_removed_with_the_next_checkpoint(file):

@@ -170,6 +170,7 @@ def test_not_finite_looks_at_X_always_and_at_the_rest_when_it_measures():
     bad = type(good.now)(X, good.now.HX, good.now.AX)
     assert says(False) is says(True) is None
     assert says(False, now=bad) is says(True, now=bad) is Status.NOT_FINITE
+    assert (says(False, before=bad), says(True, before=bad)) == (None, Status.NOT_FINITE)  # no measure depends on it
     for name in ("y", "z"):
         broken = getattr(good, name).copy()
         broken[0, 0] = np.nan

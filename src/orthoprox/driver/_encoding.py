@@ -90,7 +90,7 @@ class Decoder:
         if isinstance(value, dict) and "array" in value:
             return self.arrays[value["array"]]
         if isinstance(value, dict) and "member" in value:
-            return self.classes[value["class"]].__members__[value["member"]]  # type: ignore[attr-defined]
+            return self.classes[value["class"]].__members__[str(value["member"])]  # type: ignore[attr-defined]
         if isinstance(value, dict):
             return self._build(value, like, place)
         if isinstance(value, list):
@@ -124,7 +124,7 @@ class Decoder:
         )
 
     def _fits(self, value: Any, hint: Any) -> bool:
-        """Whether an encoded value may stand where a type hint is, looking no deeper than its outermost layer."""
+        """Whether the outermost layer of an encoded value agrees with a type hint."""
         origin = get_origin(hint) or hint
         if isinstance(value, dict):
             return self._fits_object(value, hint)
@@ -144,7 +144,7 @@ class Decoder:
         if cls is None or not (_is_open(hint) or (get_origin(hint) or hint) is cls):
             return False
         if issubclass(cls, enum.Enum):
-            return set(value) == {"class", "member"} and value["member"] in cls.__members__
+            return set(value) == {"class", "member"} and str(value["member"]) in cls.__members__
         return set(value) == {"class", "fields"} and isinstance(value["fields"], dict)
 
 

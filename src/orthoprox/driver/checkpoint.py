@@ -161,12 +161,19 @@ def _find_fault(meta: dict[str, Any], content: dict[str, Any]) -> str | None:
         return f"it claims {meta['t']} iterations in {meta['seconds']} seconds"
     if sorted(map(str, meta["entries"])) != sorted(content):
         return "its entries are not those it names"
+    if any(name not in content for name in _array_names(content)):
+        return "its arrays are not numbered from 0"
     if any(array.dtype.kind not in "fiub" for array in content.values()):
         return "it has entries that are not numbers"
     columns = [array.shape for entry, array in content.items() if entry.startswith("history.")]
     if any(len(shape) != 1 or shape != columns[0] for shape in columns):
         return "the columns of its history have different lengths"
     return None
+
+
+def _array_names(content: dict[str, Any]) -> list[str]:
+    """The names of the arrays of a state, in the order in which it refers to them, whatever their order in the file."""
+    return [f"array{i}" for i in range(sum(name.startswith("array") for name in content))]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -198,7 +205,7 @@ class CheckpointFile:
         if self.meta["shape"] != shape:
             raise ValueError(f"The checkpoint is for shape {self.meta['shape']}; given {shape}.")
         like = solver.point(template)
-        arrays = [_restore(array, like) for name, array in self.content.items() if name.startswith("array")]
+        arrays = [_restore(self.content[name], like) for name in _array_names(self.content)]
         state = Decoder(type(template), arrays).decode(self.meta["state"], template)
         X = solver.point(state)
         if list(X.shape) != shape or int(state.t) != self.t:
