@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 from orthoprox._extras import extra
-from orthoprox.backends._obcd import cyclic_pairs, jacobi_sweep, random_pairs, ready, sequential_rounds
+from orthoprox.backends._obcd import compile_sweeps, cyclic_pairs, jacobi_sweep, random_pairs, sequential_rounds
 from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps, signed_start
 
 N, R = 500, 20
@@ -89,7 +89,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rounds, least = (3, 0.1) if arguments.quick else (9, 0.3)
     try:
-        ready()
+        compile_sweeps()
         compiled = extra("numba", "fast", "The sequential sweep").njit(fastmath={"contract"})(rank_two)
     except ModuleNotFoundError as error:
         compiled = None

@@ -15,11 +15,9 @@ from orthoprox.solvers import SOLVERS, Scope
 from orthoprox.terms import (
     L1,
     MCP,
-    SCAD,
     ComposedQuadratic,
     ExplainedVariance,
     GroupL2,
-    Huber,
     LargestK,
     LeastSquares,
     Linear,
@@ -77,21 +75,19 @@ def test_arrays_that_hold_no_floats(data, given):
     refused(lambda: solve(PROBLEM, X0=np.ones((6, 2), dtype=data.dtype)), TypeError, "X0 must hold real floating")
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
-def test_empty_data(shape):
-    refused(lambda: sparse_pca(np.empty(shape), n_components=1, weight=0.1), ValueError, r"D is empty: given shape \(")
-    refused(lambda: Matrix(np.empty(shape)), ValueError, "both sides must be at least 1")
-
-
-@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4)])
-def test_data_of_another_number_of_dimensions(shape):
-    match = f"two dimensions; given shape {re.escape(str(shape))}"
-    refused(lambda: ExplainedVariance(np.ones(shape)), (TypeError, ValueError), match)
-
-
-@pytest.mark.parametrize("data", [[[1.0, 2.0]], "data.csv", None, 3])
-def test_data_that_are_no_array(data):
-    refused(lambda: sparse_pca(data, n_components=1, weight=0.1), TypeError, r"D must be an array .*; given \w+")
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (np.empty((0, 3)), r"D is empty: given shape \(0, 3\); both sides must be at least 1"),
+        (np.empty((3, 0)), r"D is empty: given shape \(3, 0\)"),
+        (np.ones(()), r"two dimensions; given shape \(\)"),
+        (np.ones(5), r"two dimensions; given shape \(5,\)"),
+        (np.ones((2, 3, 4)), r"two dimensions; given shape \(2, 3, 4\)"),
+        *((data, r"D must be an array .*; given \w+") for data in ([[1.0, 2.0]], "data.csv", None, 3)),
+    ],
+)
+def test_data_that_are_no_matrix(data, match):
+    refused(lambda: sparse_pca(data, n_components=1, weight=0.1), (TypeError, ValueError), match)
 
 
 def test_more_components_than_features():
@@ -99,11 +95,6 @@ def test_more_components_than_features():
     refused(lambda: Stiefel(3, 0), ValueError, "needs 1 <= r <= n")
     refused(lambda: Stiefel(3, 1.5), TypeError, "needs whole numbers; given r = 1.5")
     refused(lambda: sparse_pca(D, n_components=7, weight=0.1), ValueError, "cannot have 7 orthonormal columns")
-
-
-def test_as_many_components_as_features_is_fine():
-    result = solve(sparse_pca(D, n_components=6, weight=0.1), stop=Iterations(20))
-    assert np.isfinite(result.objective) and result.infeasibility < 1e-12
 
 
 @pytest.mark.parametrize("weight", [-0.1, np.nan, np.inf, "much", None])
@@ -122,14 +113,8 @@ def test_a_weight_that_is_negative_or_no_number(weight):
     ("make", "match"),
     [
         (lambda: LargestK(0), "The k of LargestK must be a positive number; given 0"),
-        (lambda: LargestK(-2), "positive"),
         (lambda: MCP(lam=0.0), "The lam of MCP must be finite and greater than 0"),
-        (lambda: MCP(gamma=-1.0), "The gamma of MCP"),
-        (lambda: SCAD(a=1.0), "The a of SCAD must be finite and greater than 1"),
-        (lambda: Huber(0.0), "Huber must be finite and greater than 0"),
-        (lambda: WeightedL1(-np.ones((6, 2))), "negative"),
         (lambda: Smooth(lambda X: (0.0, X), lipschitz=-1.0), "The lipschitz of Smooth must be finite and not negative"),
-        (lambda: Matrix(D, norm=-1.0), "norm"),
         (lambda: named("oadmm", explore=-1), "explore must be at least 0; given -1"),
         (lambda: named("oadmm", block=0), "block must be at least 1; given 0"),
         (lambda: named("oadmm", rounds=0), "rounds must be at least 1; given 0"),
@@ -147,7 +132,6 @@ def test_a_weight_that_is_negative_or_no_number(weight):
         (lambda: named("oadmm-rr", sigma=2.0), "sigma must lie in"),
         (lambda: named("subgradient", eta0=0.0), "eta0 must be positive"),
         (lambda: named("subgradient", q=1.5), r"q must lie in \[0, 1\]"),
-        (lambda: Quadratic(np.array([[1.0, 2.0], [0.0, 1.0]])), "Q must be symmetric"),
         (lambda: Quadratic(D), "Q must be square; given one of 20 rows and 6 columns"),
     ],
 )
@@ -170,13 +154,13 @@ def test_a_penalty_below_what_a_weakly_convex_h_admits():
     [
         (
             lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)),
-            "data of f are made for matrices with 6 rows.* n = 5",
+            "data of f need matrices with 6 rows.* n = 5",
         ),
         (
             lambda: Problem(M=Stiefel(5, 2), g=Zero(), h=L1(), A=Matrix(D)),
             "A acts on matrices with 6 rows; given one w",
         ),
-        (lambda: Problem.of(Linear(np.ones((6, 2))) - L1() @ Matrix(D), over=Stiefel(5, 2)), "data of g are made for"),
+        (lambda: Problem.of(Linear(np.ones((6, 2))) - L1() @ Matrix(D), over=Stiefel(5, 2)), "data of g need"),
         (
             lambda: Problem.of(L1() @ Matrix(D) + L1(), over=Stiefel(5, 2)),
             "A acts on matrices with 6 rows; given one w",
@@ -185,17 +169,15 @@ def test_a_penalty_below_what_a_weakly_convex_h_admits():
         (lambda: solve(Problem(M=M, f=Linear(np.ones((6, 3))))), r"f = Linear could not .* shape \(6, 2\).*\(6, 3\)"),
         (lambda: solve(Problem(M=M, f=LeastSquares(D, np.ones((20, 3))))), r"f = LeastSquares could not be evaluated"),
         (lambda: solve(Problem(M=M, h=WeightedL1(np.ones((5, 2))))), "h = WeightedL1 could not be evaluated at a"),
+        (
+            lambda: Problem(M=Stiefel(3, 2), f=ComposedQuadratic(Quadratic(np.eye(3)), Matrix(np.ones((3, 6))))),
+            "data of f need matrices with 6 rows",
+        ),
     ],
 )
 def test_shapes_that_do_not_fit(make, match):
     with pytest.raises(ValueError, match=match):
         make()
-
-
-def test_a_composed_term_is_measured_by_its_inner_map():
-    f = ComposedQuadratic(Quadratic(np.eye(3)), Matrix(np.ones((3, 6))))
-    assert Problem(M=M, f=f).objective(M.random(0)) > 0
-    refused(lambda: Problem(M=Stiefel(3, 2), f=f), ValueError, "made for matrices with 6 rows")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +195,9 @@ def test_parts_in_the_wrong_place(parts, match):
 
 
 def test_what_is_no_problem_or_no_solver():
-    refused(lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Of")
+    refused(
+        lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Build one"
+    )
     match = "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"
     refused(lambda: solve(PROBLEM, "oadm-ep"), ValueError, match)
     with pytest.raises(TypeError, match="solver must be the name of a solver or a Solver; given ABCMeta"):
@@ -232,9 +216,10 @@ def test_zero_columns_are_noted_and_harmless():
     assert PROBLEM.notes == ()
 
 
-def test_data_that_are_all_zero():
-    result = solve(sparse_pca(np.zeros((5, 4)), n_components=2, weight=0.1), stop=Iterations(30))
-    assert np.isfinite(result.objective)
+def test_data_that_are_all_zero_and_as_many_components_as_features_are_fine():
+    for data, r in ((np.zeros((5, 4)), 2), (D, 6)):
+        result = solve(sparse_pca(data, n_components=r, weight=0.1), stop=Iterations(20))
+        assert np.isfinite(result.objective) and result.infeasibility < 1e-12
 
 
 def wrong(X):
@@ -304,48 +289,32 @@ def test_a_solver_asked_for_a_problem_outside_its_scope():
         assert np.isfinite(solve(Problem(M=M, f=f, h=L1()), Narrow(), stop=Iterations(2)).objective)
 
 
-def test_an_h_that_is_not_lipschitz_is_outside_every_scope():
-    class Indicator(ProximableTerm):
-        weight = 1.0
+class Own(ProximableTerm):
+    """A term of the user's: its subgradient may be of another shape, its Lipschitz constant infinite."""
 
-        def value(self, y):
-            return 0.0 if (y >= 0).all() else np.inf
+    weight = 1.0
 
-        def prox(self, y, mu):
-            return np.maximum(y, 0.0)
+    def __init__(self, columns, lipschitz):
+        self.columns, self.lipschitz = columns, lipschitz
 
-        def subgradient(self, y):
-            return 0.0 * y
+    def value(self, y):
+        return 0.0
 
-        def lipschitz_constant(self, shape):
-            return np.inf
+    def prox(self, y, mu):
+        return y
 
-    for name in ("oadmm", "oadmm-ep", "oadmm-rr", "subgradient"):
-        refused(
-            lambda name=name: solve(Problem(M=M, f=Quadratic(np.eye(6)), h=Indicator()), name),
-            UnsupportedProblem,
-            f"{name} needs a Lipschitz h; given Indicator, which is not. Choose another solver",
-        )
+    def subgradient(self, y):
+        return 0.0 * y[:, : self.columns]
+
+    def lipschitz_constant(self, shape):
+        return self.lipschitz
 
 
-def test_a_term_that_gives_another_shape_is_named():
-    class Narrow(ProximableTerm):
-        weight = 1.0
-
-        def value(self, y):
-            return 0.0
-
-        def prox(self, y, mu):
-            return y
-
-        def subgradient(self, y):
-            return y[:, :1]
-
-        def lipschitz_constant(self, shape):
-            return 1.0
-
-    refused(
-        lambda: solve(Problem(M=M, f=Quadratic(np.eye(6)), h=Narrow())),
-        ValueError,
-        r"h = Narrow must give an array of the shape it is given, \(6, 2\); it gave \(6, 1\)",
-    )
+@pytest.mark.parametrize("name", ["oadmm", "oadmm-ep", "oadmm-rr", "subgradient"])
+def test_an_h_that_is_not_lipschitz_or_gives_another_shape(name):
+    problem = Problem(M=M, f=Quadratic(np.eye(6)), h=Own(2, np.inf))
+    match = f"{name} needs a Lipschitz h; given Own, which is not. Choose another solver"
+    refused(lambda: solve(problem, name), UnsupportedProblem, match)
+    problem = Problem(M=M, f=Quadratic(np.eye(6)), h=Own(1, 1.0))
+    match = r"h = Own must give an array of the shape it is given, \(6, 2\); it gave \(6, 1\)"
+    refused(lambda: solve(problem, name), ValueError, match)

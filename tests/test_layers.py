@@ -59,13 +59,10 @@ def undocumented(thing: object) -> bool:
 # The instruments first: a check that finds nothing anywhere would pass.
 
 
-def test_imports_are_found_wherever_they_stand() -> None:
+def test_imports_and_print_are_found_wherever_they_stand() -> None:
     source = "import numpy as np, os\ndef f():\n    from torch.linalg import svd\nif 0:\n    import jax.numpy\n"
     assert libraries(source) == {"numpy", "torch", "jax"}
     assert "." in set(imports("from . import x"))
-
-
-def test_print_is_found_by_any_use() -> None:
     assert prints("print(1)") and prints("f = print")
     assert not prints("pprint(1)\n'print(1)'\nx.print_summary()")
 
@@ -102,14 +99,12 @@ def test_import_contracts(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("file", files(*(PACKAGE / layer for layer in MATHEMATICS)), ids=named)
-def test_the_mathematics_imports_no_accelerator_library(file: Path) -> None:
-    assert not libraries(file.read_text("utf-8")) & ACCELERATORS
-
-
-@pytest.mark.parametrize("file", files(PACKAGE / "solvers"), ids=named)
-def test_a_solver_imports_no_array_library(file: Path) -> None:
-    assert libraries(file.read_text("utf-8")) <= {"array_api_compat"}
+def test_only_the_backends_import_accelerator_libraries_and_solvers_no_array_library() -> None:
+    """The contracts name the libraries they forbid; this allows what it names."""
+    given = {named(file): libraries(file.read_text("utf-8")) for file in files(*(PACKAGE / f for f in MATHEMATICS))}
+    assert {name: found for name, found in given.items() if found & ACCELERATORS} == {}
+    solvers = {name: found for name, found in given.items() if "/solvers/" in name}
+    assert solvers and all(found <= {"array_api_compat"} for found in solvers.values())
 
 
 def test_no_layer_imports_the_front_door() -> None:
@@ -138,17 +133,14 @@ def test_files_are_short() -> None:
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
-def test_every_folder_of_the_package_is_a_package() -> None:
+def test_every_folder_of_the_package_is_a_package_and_typed() -> None:
     """A folder without ``__init__.py`` is invisible to the import contracts."""
+    assert (PACKAGE / "py.typed").is_file()
     folders = {file.parent for file in files(PACKAGE)}
     assert [named(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
 
 
-def test_the_package_says_that_it_is_typed() -> None:
-    assert (PACKAGE / "py.typed").is_file()
-
-
-def test_public_names_are_those_listed() -> None:
+def test_public_names_are_those_listed_and_documented() -> None:
     listed = list(orthoprox.__all__)
     assert len(listed) == len(set(listed))
     assert [name for name in listed if not hasattr(orthoprox, name)] == []
@@ -160,8 +152,4 @@ def test_public_names_are_those_listed() -> None:
     assert found == {
         name for name in listed if not name.startswith("_") and not inspect.ismodule(getattr(orthoprox, name))
     }
-
-
-def test_public_names_are_documented() -> None:
-    assert orthoprox.__all__
     assert [name for name in orthoprox.__all__ if undocumented(getattr(orthoprox, name))] == []

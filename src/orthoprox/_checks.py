@@ -1,4 +1,4 @@
-"""Checks on what users give, each failing with a sentence."""
+"""Checks of user input; each failure is a sentence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from array_api_compat import array_namespace, is_array_api_obj
 from orthoprox._types import Array
 
 
-def checked_matrix(B: Any, name: str) -> Array:
-    """The same array, if it is a non-empty two-dimensional array of finite floats."""
+def check_matrix(B: Any, name: str) -> Array:
+    """Return the array if it is two-dimensional, not empty, and holds finite floats."""
     if not is_array_api_obj(B):
         raise TypeError(
             f"{name} must be an array (NumPy, PyTorch, JAX or another library that keeps the array API "
@@ -45,8 +45,8 @@ def check_floating(B: Array, name: str) -> None:
         raise ValueError(f"{name} requires gradients, and a run does not record them. Give {name}.detach().")
 
 
-def checked_weight(weight: Any, owner: str, *, nonnegative: bool = True) -> float:
-    """The weight as a float, if it is a finite number (and not negative where that has no meaning)."""
+def check_weight(weight: Any, owner: str, *, nonnegative: bool = True) -> float:
+    """Return the weight as a float if it is a finite number, and not negative unless that is allowed."""
     try:
         value = float(weight)
     except (TypeError, ValueError):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 DERIVED: Any = None
-"""The default of a field that is worked out from the others when it is not given."""
+"""The default of a field that is computed from the others when not given."""
 
 
 def require(condition: bool, sentence: str) -> None:
@@ -19,8 +19,8 @@ def require(condition: bool, sentence: str) -> None:
         raise ValueError(sentence)
 
 
-def settle(obj: Any, **rules: Callable[[], Any]) -> None:
-    """Work out the fields that were left to be derived."""
+def derive(obj: Any, **rules: Callable[[], Any]) -> None:
+    """Compute the fields that were left to be derived."""
     derived = set()
     for name, rule in rules.items():
         if getattr(obj, name) is DERIVED:
@@ -40,15 +40,15 @@ def replace(obj: T, **changes: Any) -> T:
     return type(obj)(**{**kept, **changes})
 
 
-def reweighted(obj: T, weight: float) -> T:
-    """Copy with another weight, keeping everything that was worked out from the data."""
+def with_weight(obj: T, weight: float) -> T:
+    """Copy with another weight, keeping everything computed from the data."""
     twin = copy.copy(obj)
     object.__setattr__(twin, "weight", weight)
     return twin
 
 
 def parts(obj: Any) -> Iterator[Any]:
-    """What an object is made of: the leaves below nested dataclasses and tuples."""
+    """Yield the leaves of nested dataclasses and tuples."""
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         for field in dataclasses.fields(obj):
             yield from parts(getattr(obj, field.name))

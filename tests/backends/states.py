@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
+from array_api_compat import array_namespace, is_array_api_obj
 
 from orthoprox._fields import parts
 from orthoprox.backends import backend_of
@@ -31,3 +31,22 @@ def apart(one: list[Any], other: list[Any]) -> float:
     assert len(one) == len(other)
     finite = [(a, b) for a, b in zip(one, other, strict=True) if not np.all(np.isinf(a) & np.isinf(b))]
     return max(float(np.max(np.abs(a - b) / np.maximum(np.abs(a), 1.0))) for a, b in finite)
+
+
+def single(library: Any) -> Any:
+    """A conversion to a library that turns doubles into single precision."""
+
+    def convert(a: Any) -> Any:
+        a = np.asarray(a)
+        return library.asarray(a.astype(np.float32) if a.dtype == np.float64 else a)
+
+    return convert
+
+
+def arrays_of(state: Any) -> list[Any]:
+    return [leaf for leaf in parts(state) if is_array_api_obj(leaf) and leaf.ndim > 0]
+
+
+def is_single(state: Any) -> bool:
+    """Whether all arrays of a state are in single precision."""
+    return all(a.dtype == array_namespace(a).float32 for a in arrays_of(state))

@@ -119,23 +119,15 @@ def test_data_are_arguments_and_not_constants(jax):
     assert not np.allclose(step(second, state).now.X, step(first, state).now.X)
 
 
-def test_host_problems_run_uncompiled(jax, traces):
-    problem = sparse_pca(HOLES, n_components=R, weight=0.1)
-    solve(problem, "oadmm-ep", X0=jax.numpy.asarray(problem.M.random(0)), stop=Iterations(7))
-    assert len(traces) == 7
-
-
-def test_a_mask_in_numpy_is_compiled_too(jax, traces):
-    mask = np.random.default_rng(0).random((N, R)) < 0.5
-    problem = Problem.of(Linear(jax.numpy.asarray(C[:R].T)) + 0.1 * L1() @ Entries(mask), over=M)
-    solve(problem, "oadmm-ep", stop=Iterations(7))
-    assert len(traces) == 1
-
-
-def test_lists_of_maps_are_compiled_too(jax, traces):
-    A = Sum([Matrix(jax.numpy.asarray(C)), Matrix(jax.numpy.asarray(C))])
-    solve(Problem.of(Linear(jax.numpy.asarray(B[:R].T)) + L1() @ A, over=M), "oadmm-ep", stop=Iterations(7))
-    assert len(traces) == 1
+def test_host_problems_run_uncompiled_and_masks_and_lists_of_maps_compile(jax, traces):
+    asarray, mask = jax.numpy.asarray, np.random.default_rng(0).random((N, R)) < 0.5
+    host = sparse_pca(HOLES, n_components=R, weight=0.1)
+    masked = Problem.of(Linear(asarray(C[:R].T)) + 0.1 * L1() @ Entries(mask), over=M)
+    several = Problem.of(Linear(asarray(B[:R].T)) + L1() @ Sum([Matrix(asarray(C)), Matrix(asarray(C))]), over=M)
+    for problem, count in ((host, 7), (masked, 1), (several, 1)):
+        traces.clear()
+        solve(problem, "oadmm-ep", X0=asarray(problem.M.random(0)), stop=Iterations(7))
+        assert len(traces) == count
 
 
 def in_numpy(X: Any) -> tuple[Any, Any]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 from itertools import islice, pairwise
-from typing import Any
 
 import numpy as np
 import pytest
-from array_api_compat import array_namespace, is_array_api_obj
 
 from backends.problems import MASK, PROBLEMS, B, M, Y
-from backends.states import apart, carried, numbers
+from backends.states import apart, arrays_of, carried, is_single, numbers, single
 from orthoprox import Iterations, Problem, Recorder, iterate, named, solve
-from orthoprox._fields import parts
 from orthoprox.maps import Entries
 from orthoprox.terms import L0, LeastSquares, Nonnegative
 
@@ -31,10 +28,6 @@ TRIED = {
 }
 cases = pytest.mark.parametrize("problem", TRIED)
 sweeps = pytest.mark.parametrize("sweep", SWEEPS)
-
-
-def arrays_of(state: Any) -> list[Any]:
-    return [leaf for leaf in parts(state) if is_array_api_obj(leaf) and leaf.ndim > 0]
 
 
 @sweeps
@@ -60,14 +53,10 @@ def test_five_single_steps(library, problem, sweep):
 @sweeps
 @cases
 def test_single_precision_stays(library, problem, sweep):
-    def single(a: Any) -> Any:
-        a = np.asarray(a)
-        return library.asarray(a.astype(np.float32) if a.dtype == np.float64 else a)
-
-    there = TRIED[problem](single)
+    there = TRIED[problem](single(library))
     solver = named("obcd", sweep=sweep).for_problem(there)
-    for state in islice(iterate(there, solver, solver.init(there, single(there.M.random(3)))), 6):
-        assert all(a.dtype == array_namespace(a).float32 for a in arrays_of(state))
+    for state in islice(iterate(there, solver, solver.init(there, single(library)(there.M.random(3)))), 6):
+        assert is_single(state)
     assert np.isfinite(float(there.objective(solver.point(state))))
     assert float(there.M.infeasibility(solver.point(state))) < 500 * np.finfo(np.float32).eps * there.M.r**0.5
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from backends.problems import PROBLEMS, SOLVERS, B, N, R, quartic
-from backends.states import apart, carried, numbers
+from backends.states import apart, arrays_of, carried, is_single, numbers, single
 from orthoprox import Problem, Stiefel, iterate
 from orthoprox._fields import parts
 from orthoprox.backends import backend_of
@@ -74,16 +74,11 @@ def test_a_hundred_single_steps(library, problem, solver):
 
 @pytest.mark.parametrize(("problem", "solver"), IN_SINGLE_PRECISION)
 def test_single_precision_stays(library, problem, solver):
-    def single(a: Any) -> Any:
-        a = np.asarray(a)
-        return library.asarray(a.astype(np.float32) if a.dtype == np.float64 else a)
-
-    here, there = PROBLEMS[problem](np.asarray), PROBLEMS[problem](single)
+    here, there = PROBLEMS[problem](np.asarray), PROBLEMS[problem](single(library))
     X0 = here.M.random(3)
-    for state in islice(states(there, SOLVERS[solver], single(X0)), 11):
-        arrays = [leaf for leaf in parts(state) if is_array_api_obj(leaf) and leaf.ndim > 0]
-        assert len(arrays) >= 4  # X, A(X), y and z, or two points; HX where f has it
-        assert all(a.dtype == array_namespace(a).float32 for a in arrays)
+    for state in islice(states(there, SOLVERS[solver], single(library)(X0)), 11):
+        assert len(arrays_of(state)) >= 4  # X, A(X), y and z, or two points; HX where f has it
+        assert is_single(state)
     exact = next(islice(states(here, SOLVERS[solver], X0), 10, None))
     assert np.max(np.abs(library.numpy(state.now.X) - exact.now.X)) < 1e-3
 

@@ -67,14 +67,16 @@ def test_single_precision_results(library):
 def test_resumed_equals_never_stopped(library, solver, tmp_path):
     problem = PROBLEMS["l1 minus largest-k"](library.asarray)
     file = tmp_path / "run.npz"
-    solve(problem, solver, stop=Iterations(15), observers=[Checkpoint(file, every=10)])
+    part = solve(problem, solver, stop=Iterations(15), observers=[Checkpoint(file, every=10)])
     resumed = solve(problem, solver, stop=Iterations(30), resume=file)
+    again = solve(problem, part.solver, stop=Iterations(30), resume=part.state)
     whole = solve(problem, solver, stop=Iterations(30))
     assert resumed.iterations == 30
     assert int(resumed.state.t) == 30
     assert "int" in str(getattr(resumed.state.t, "dtype", type(resumed.state.t)))  # a counter stays a counter
     assert library.owns(resumed.X)
     assert np.allclose(library.numpy(resumed.X), library.numpy(whole.X), atol=1e-14)
+    assert np.allclose(library.numpy(again.X), library.numpy(whole.X), atol=1e-14)
     assert np.allclose(library.numpy(resumed.z), library.numpy(whole.z), atol=1e-13)
     assert np.allclose(resumed.history.objective, whole.history.objective, atol=1e-12)
 
@@ -89,39 +91,24 @@ def test_a_checkpoint_moves_between_libraries(library, tmp_path):
     assert isinstance(solve(here, settings, stop=Iterations(20), resume=file).X, np.ndarray)
 
 
-def test_going_on_from_a_state(library):
-    problem = PROBLEMS["mcp of differences"](library.asarray)
-    first = solve(problem, "oadmm-ep", stop=Iterations(10))
-    second = solve(problem, "oadmm-ep", stop=Iterations(20), resume=first.state)
-    assert np.allclose(
-        library.numpy(second.X), library.numpy(solve(problem, "oadmm-ep", stop=Iterations(20)).X), atol=1e-14
-    )
-
-
-def test_the_random_start_is_where_the_data_are(library):
+def test_a_start_is_moved_to_where_the_data_are_with_a_note(library):
     problem = PROBLEMS["plain l1, centred"](library.asarray)
-    result = solve(problem, "oadmm-ep", seed=4, stop=Iterations(0))
-    assert library.owns(result.X)
-    assert np.allclose(library.numpy(result.X), problem.M.random(4), atol=1e-15)
-    assert result.notes == ()
-
-
-def test_a_start_in_numpy_is_moved_with_a_note(library):
-    problem = PROBLEMS["plain l1, centred"](library.asarray)
-    X0 = problem.M.random(4)
+    X0, drawn = problem.M.random(4), solve(problem, "oadmm-ep", seed=4, stop=Iterations(0))
+    assert library.owns(drawn.X) and drawn.notes == ()
+    assert np.allclose(library.numpy(drawn.X), X0, atol=1e-15)
     result = solve(problem, "oadmm-ep", X0=X0, stop=Iterations(5))
     assert library.owns(result.X)
     assert any("moved from numpy" in note for note in result.notes)
-    assert np.allclose(
-        library.numpy(result.X), library.numpy(solve(problem, "oadmm-ep", seed=4, stop=Iterations(5)).X), atol=1e-12
-    )
-
-
-def test_a_start_in_another_float_type_is_moved_with_a_note(library):
-    problem = PROBLEMS["plain l1, centred"](lambda a: library.asarray(a.astype(np.float32)))
-    result = solve(problem, "oadmm-ep", X0=library.asarray(problem.M.random(4)), stop=Iterations(5))
+    same = solve(problem, "oadmm-ep", seed=4, stop=Iterations(5))
+    assert np.allclose(library.numpy(result.X), library.numpy(same.X), atol=1e-12)
+    single = PROBLEMS["plain l1, centred"](lambda a: library.asarray(a.astype(np.float32)))
+    result = solve(single, "oadmm-ep", X0=library.asarray(X0), stop=Iterations(5))
     assert result.X.dtype == array_namespace(result.X).float32
     assert any("float64" in note and "float32" in note for note in result.notes)
+    mixed = Problem.of(ExplainedVariance(HOLES, 0.1) + 0.1 * L1() @ Matrix(library.asarray(B)), over=Stiefel(N, R))
+    result = solve(mixed, "oadmm-ep", X0=mixed.M.random(2), stop=Iterations(3))  # dense data beside sparse data decide
+    assert library.owns(result.X)
+    assert any("moved from numpy" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("name", ["sparse", "centred sparse", "operator", "modes"])
@@ -138,13 +125,6 @@ def test_without_dense_data_the_start_decides(library, name):
     assert all(library.owns(leaf) for leaf in parts(result.state) if is_array_api_obj(leaf))
     assert result.notes == ()
     assert np.allclose(library.numpy(result.X), solve(problem, "oadmm-ep", X0=X0, stop=Iterations(10)).X, atol=1e-12)
-
-
-def test_dense_data_beside_sparse_data_decide(library):
-    problem = Problem.of(ExplainedVariance(HOLES, 0.1) + 0.1 * L1() @ Matrix(library.asarray(B)), over=Stiefel(N, R))
-    result = solve(problem, "oadmm-ep", X0=problem.M.random(2), stop=Iterations(3))
-    assert library.owns(result.X)
-    assert any("moved from numpy" in note for note in result.notes)
 
 
 def test_a_start_off_the_manifold_of_low_rank(library):

@@ -61,8 +61,21 @@ class OwnL1(Proximable):
 
     def prox(self, y, mu):
         self.calls += 1
-        found = self.happens(self.calls, y)
-        return L1().prox(y, mu) if found is None else found
+        instead = self.happens(self.calls, y)
+        return L1().prox(y, mu) if instead is None else instead
+
+
+class Watching:
+    """An observer that keeps the iterations at which it was called and closed."""
+
+    def __init__(self):
+        self.seen, self.closed = [], []
+
+    def __call__(self, now):
+        self.seen.append(now.t)
+
+    def close(self, now):
+        self.closed.append(now.t)
 
 
 def with_prox(happens, f=None):
@@ -70,7 +83,7 @@ def with_prox(happens, f=None):
     return Problem(M=M, f=Quadratic(S) if f is None else f, h=OwnL1(happens))
 
 
-def with_gradient(gradient, value=None):
+def with_gradient(gradient, value=None, lipschitz=20.0):
     """A problem with a smooth function of the user's."""
-    own = Smooth((lambda X: np.sum(X * (S @ X)) / 2) if value is None else value, gradient, lipschitz=20.0)
+    own = Smooth((lambda X: np.sum(X * (S @ X)) / 2) if value is None else value, gradient, lipschitz=lipschitz)
     return Problem(M=M, f=own, h=L1(0.3))

@@ -60,22 +60,15 @@ def test_gradient_of_the_envelope(h, y, D, fraction):
 @laws
 @given(y=points(), first=fractions, second=fractions)
 @tries
-def test_envelope_is_continuous_in_mu(h, y, first, second):  # Lemma 2.3
-    mu2, mu1 = sorted((step(h, first, 1.0), step(h, second, 1.0)))
+def test_envelope_and_its_gradient_are_continuous_in_mu(h, y, first, second):
+    C_h = h.lipschitz_constant(SHAPE)
+    mu2, mu1 = sorted((step(h, first, 1.0), step(h, second, 1.0)))  # Lemma 2.3
     gap = envelope(h, y, mu2) - envelope(h, y, mu1)
-    bound = min(mu1 / (2 * mu2), 1.0) * (mu1 - mu2) * h.lipschitz_constant(SHAPE) ** 2
     rounding = 1e-12 * (1 + abs(h.value(y)))
-    assert -rounding <= gap <= bound + rounding
-
-
-@laws
-@given(y=points(), first=fractions, second=fractions)
-@tries
-def test_envelope_gradient_is_continuous_in_mu(h, y, first, second):  # Lemma 2.4
-    mu2, mu1 = sorted((step(h, first, 0.5), step(h, second, 0.5)))
+    assert -rounding <= gap <= min(mu1 / (2 * mu2), 1.0) * (mu1 - mu2) * C_h**2 + rounding
+    mu2, mu1 = sorted((step(h, first, 0.5), step(h, second, 0.5)))  # Lemma 2.4
     difference = envelope_gradient(h, y, mu1) - envelope_gradient(h, y, mu2)
-    bound = (mu1 / mu2 - 1) * h.lipschitz_constant(SHAPE)
-    assert size(difference) <= bound * (1 + 1e-9) + 1e-12 * (1 + size(y)) / mu2
+    assert size(difference) <= (mu1 / mu2 - 1) * C_h * (1 + 1e-9) + 1e-12 * (1 + size(y)) / mu2
 
 
 @laws

@@ -238,22 +238,22 @@ def test_a_term_of_a_plain_class_of_the_users_is_as_good():
     [
         (
             Linear(T) - MCP(),
-            r"'- MCP' has no place in f - g \+ h\(A\(X\)\): a subtracted term must be smooth or convex",
+            r"'- MCP' does not fit f - g \+ h\(A\(X\)\): a subtracted term must be smooth or convex",
         ),
-        (Linear(T) + LargestK(3), r"'\+ LargestK' has no place .*: an added term must be smooth or have a proximal"),
-        (-2 * MCP() @ Difference(), r"'- MCP @ Difference' has no place"),
-        (LargestK(3) @ Matrix(C) + 1, r"'\+ LargestK @ Matrix' has no place"),
-        (-(Linear(T) - LargestK(2)), r"'\+ LargestK' has no place"),
+        (Linear(T) + LargestK(3), r"'\+ LargestK' does not fit .*: an added term must be smooth or have a proximal"),
+        (-2 * MCP() @ Difference(), r"'- MCP @ Difference' does not fit"),
+        (LargestK(3) @ Matrix(C) + 1, r"'\+ LargestK @ Matrix' does not fit"),
+        (-(Linear(T) - LargestK(2)), r"'\+ LargestK' does not fit"),
     ],
 )
-def test_what_has_no_place_is_refused(expression, sentence):
+def test_what_does_not_fit_is_refused(expression, sentence):
     with pytest.raises(ValueError, match=sentence):
         Problem.of(expression, over=M)
 
 
 @pytest.mark.parametrize("given", [np.eye(3), "L1", None, lambda X: X])
 def test_what_is_no_term_is_refused(given):
-    with pytest.raises(TypeError, match=r"A problem is made of terms, as in f - g \+ h @ A; given \w+"):
+    with pytest.raises(TypeError, match=r"A problem needs terms, as in f - g \+ h @ A; given \w+"):
         Problem.of(given, over=M)
     for make in (lambda: L1() + given, lambda: given - L1(), lambda: (L1() + 1) - given, lambda: given + (L1() + 1)):
         with pytest.raises(TypeError):

@@ -89,6 +89,9 @@ def test_refining_finds_what_whitening_hides():
     assert contrast(S @ W, T) < contrast(S @ W, np.eye(4))
     assert amari_index(W @ T) < 0.3 * amari_index(W)
     assert least_range(S[:, :1]) == [[1.0]]
+    single = least_range(S[:100].astype(np.float32))
+    assert single.dtype == np.float32 and np.all(np.isfinite(single))
+    assert np.allclose(least_range(grid(9, 2)), np.eye(2), atol=1e-6)  # separated already
 
 
 @pytest.mark.parametrize("seed", [2, 4, 6])
@@ -104,16 +107,6 @@ def test_rounds_separate_what_one_alone_does_not(seed):
     rng = np.random.default_rng(seed)
     S, P = rng.uniform(-1, 1, (300, 3)), np.eye(3) + 0.3 * rng.standard_normal((3, 3))
     assert amari_index(P @ least_range(S @ P)) < 9 / 300 < 0.15 * amari_index(P)
-
-
-def test_sources_that_are_separated_already_stay():
-    S = grid(9, 2)
-    assert np.allclose(least_range(S), np.eye(2), atol=1e-6)
-
-
-def test_refining_keeps_single_precision():
-    T = least_range(white(100, 2, 3).astype(np.float32))
-    assert T.dtype == np.float32 and np.all(np.isfinite(T))
 
 
 def test_the_index_of_amari(rng):

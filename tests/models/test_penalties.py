@@ -22,11 +22,16 @@ def penalty_of(problem, X):
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_slope_at_zero_is_the_weight(D, penalty):
+def test_the_slope_at_zero_is_the_weight_and_the_scale_of_the_data_plays_no_part(D, penalty):
     problem = sparse_pca(D, n_components=3, weight=0.7, penalty=penalty)
-    X = np.zeros((12, 3))
-    X[4, 1] = 1e-6
-    assert penalty_of(problem, X) == pytest.approx(0.7e-6, rel=1e-5)
+    E, X = np.zeros((12, 3)), problem.M.random(3)
+    E[4, 1] = 1e-6
+    assert penalty_of(problem, E) == pytest.approx(0.7e-6, rel=1e-5)
+    error = np.sum((D - D @ X @ X.T) ** 2) / 80  # all have the same smooth part
+    assert problem.objective(X) == pytest.approx(error + penalty_of(problem, X))
+    # Data times c and weight times c^2 is the same problem times c^2.
+    big = sparse_pca(1e4 * D, n_components=3, weight=0.7e8, penalty=penalty)
+    assert big.objective(X) == pytest.approx(1e8 * problem.objective(X), rel=1e-12)
 
 
 @pytest.mark.parametrize(("penalty", "setting", "usual"), [("mcp", "gamma", 3.0), ("scad", "a", 3.7)])
@@ -43,14 +48,6 @@ def test_the_group_penalty_adds_up_the_lengths_of_rows(D, rng):
     X = rng.standard_normal((12, 3))
     problem = sparse_pca(D, n_components=3, weight=0.7, penalty="group")
     assert penalty_of(problem, X) == pytest.approx(0.7 * np.linalg.norm(X, axis=1).sum())
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_all_have_the_same_smooth_part(D, penalty):
-    problem = sparse_pca(D, n_components=3, weight=0.7, penalty=penalty)
-    X = problem.M.random(3)
-    error = np.sum((D - D @ X @ X.T) ** 2) / 80
-    assert problem.objective(X) == pytest.approx(error + penalty_of(problem, X))
 
 
 def planted(rng, m=400, n=30):
@@ -81,15 +78,6 @@ def test_a_feature_takes_part_in_all_components_or_in_none(rng):
     result = solve(sparse_pca(D, n_components=2, weight=0.8, penalty="group"))
     there = np.any(result.y != 0, axis=1)
     assert result.converged and np.array_equal(np.flatnonzero(there), np.arange(8))
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_scale_of_the_data_plays_no_part(D, penalty):
-    # Data times c and weight times c^2 is the same problem times c^2.
-    X = np.linalg.qr(np.random.default_rng(5).standard_normal((12, 2)))[0]
-    one = sparse_pca(D, n_components=2, weight=0.3, penalty=penalty)
-    big = sparse_pca(1e4 * D, n_components=2, weight=0.3e8, penalty=penalty)
-    assert big.objective(X) == pytest.approx(1e8 * one.objective(X), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,9 @@ def test_labels_may_be_anything_with_an_order(rng):
         ([0, 1, 1], {"weight": -1.0}, "must not be negative"),
         ([0, 1, 1], {"margin": -1.0}, r"margin\) must not be negative"),
         ([0, 1, 1], {"n_components": 5}, "cannot have 5 orthonormal columns"),
+        ([0, 1, 1], {"D": Identity()}, "D must be data with a known number of features"),
     ],
 )
 def test_bad_input_gets_a_sentence(y, settings, sentence):
     with pytest.raises(ValueError, match=sentence):
-        sparse_lda(np.eye(3), y, **{"n_components": 1, "weight": 0.1, **settings})
-
-
-def test_a_map_of_any_size_is_no_data():
-    with pytest.raises(ValueError, match="D must be data with a known number of features"):
-        sparse_lda(Identity(), [0, 1], n_components=1, weight=0.1)
+        sparse_lda(**{"D": np.eye(3), "y": y, "n_components": 1, "weight": 0.1, **settings})

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 from orthoprox import Critical, Iterations, named, solve
 from orthoprox.maps import Centred, Difference, Matrix
 from orthoprox.models import nonnegative_pca, orthogonal_nmf
-from orthoprox.models._scattered import scattered
+from orthoprox.models._seeding import seed_components
 from orthoprox.solvers import Assignment
 from orthoprox.terms import NegativePart, Nonnegative
 
@@ -66,7 +66,8 @@ def test_planted_groups_of_features_are_found(seed: int) -> None:
     D = Centred(rng.standard_normal((200, 3)) * [3, 2, 2] @ X.T + 0.01 * rng.standard_normal((200, 12)) + 5.0)
     problem = nonnegative_pca(D, n_components=3)
     found = min(
-        (solve(problem, Assignment(), scattered(problem, s, X)) for s in range(5)), key=lambda result: result.objective
+        (solve(problem, Assignment(), seed_components(problem, s, X)) for s in range(5)),
+        key=lambda result: result.objective,
     )
     assert groups(found.X) == groups(X)
     assert found.objective <= float(problem.objective(X))
@@ -81,7 +82,7 @@ def test_scattered_columns_come_from_different_groups(seed: int) -> None:
     D = np.zeros((4, 9))
     D[np.arange(9) % 4, np.arange(9)] = factors
     problem = nonnegative_pca(D, n_components=4)
-    X = scattered(problem, seed, D)
+    X = seed_components(problem, seed, D)
     assert groups(X) == {(0, 4, 8), (1, 5), (2, 6), (3, 7)}
     assert float(problem.objective(X)) == pytest.approx(0, abs=1e-15)
 
@@ -90,7 +91,7 @@ def test_scattered_columns_come_from_different_groups(seed: int) -> None:
 def test_opposite_columns_are_different_groups(seed: int) -> None:
     D = np.zeros((2, 12))
     D[0, :3], D[0, 3:6], D[1, 6:9], D[1, 9:] = [1, 2, 3], [-1, -2, -3], [2, 1, 1], [-1, -1, -2]
-    X = scattered(nonnegative_pca(D, n_components=4), seed, D)
+    X = seed_components(nonnegative_pca(D, n_components=4), seed, D)
     assert groups(X) == {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
 
 
@@ -100,26 +101,26 @@ def test_of_two_draws_the_one_that_leaves_less_is_kept() -> None:
     D = np.zeros((2, 18))
     D[0, :10], D[1, 10:] = 1.0, 1.0
     problem = nonnegative_pca(D, n_components=1)
-    firsts = sum(scattered(problem, seed, D)[0, 0] > 0 for seed in range(100))
+    firsts = sum(seed_components(problem, seed, D)[0, 0] > 0 for seed in range(100))
     assert firsts >= 70  # four standard deviations above 56 would be 76, below 80 would be 64
 
 
 def test_scattered_columns_differ_by_seed_and_not_by_call() -> None:
     problem = nonnegative_pca(DATA, n_components=3)
-    starts = [scattered(problem, seed, DATA) for seed in (0, 1, 2, 3, 0)]
+    starts = [seed_components(problem, seed, DATA) for seed in (0, 1, 2, 3, 0)]
     assert np.array_equal(starts[0], starts[4])
     assert any(not np.array_equal(starts[0], other) for other in starts[1:4])
 
 
 def test_scattered_columns_of_nothing() -> None:
-    X = scattered(nonnegative_pca(np.zeros((3, 5)), n_components=4), 0, DATA)
+    X = seed_components(nonnegative_pca(np.zeros((3, 5)), n_components=4), 0, DATA)
     assert np.allclose(X.T @ X, np.eye(4))
 
 
 @pytest.mark.parametrize("r", [3, 5])
 def test_obcd_goes_on_where_the_alternation_ends(r: int) -> None:
     problem = nonnegative_pca(DATA - DATA.mean(axis=0), n_components=r)
-    X0 = scattered(problem, 4, DATA)
+    X0 = seed_components(problem, 4, DATA)
     ours = solve(problem, Assignment(), X0, stop=Iterations(300))
     pairs = solve(problem, named("obcd", sweep="jacobi"), ours.X, stop=Iterations(50))
     assert ours.objective <= float(problem.objective(X0))

@@ -62,7 +62,7 @@ class Backend:
         return a
 
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
-        """Where a number may stop being finite without a warning, because somebody looks."""
+        """A context without floating-point warnings; the caller checks for numbers that are not finite."""
         return np.errstate(all="ignore")  # only NumPy, and libraries built on it, warn
 
     def finish(self, a: Array) -> None:

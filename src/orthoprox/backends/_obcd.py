@@ -18,7 +18,7 @@ from orthoprox.backends._obcd_jumps import Jumps, jump_turns
 FloatArray = np.ndarray[Any, Any]
 
 GROUP = 20
-"""Rows among which a greedy choice is made: 190 pairs. Of few rows half of them, lest one pair always be best."""
+"""Rows among which a greedy choice is made: 190 pairs. Of few rows only half, or one pair would win every time."""
 CHUNK = 256
 """Pairs that the Jacobi sweep searches at a time, so that what it works on stays in the cache."""
 SLACK = 4 * float(np.finfo(np.float64).eps)
@@ -36,7 +36,7 @@ def generator(seed: int, t: int) -> np.random.Generator:
     return np.random.default_rng((seed, t))
 
 
-def ready() -> None:
+def compile_sweeps() -> None:
     """Compile the sequential sweeps for double precision before any clock runs; without numba, fail with a sentence."""
     one = np.eye(2)
     for W in (one, Jumps(one, one, 0.0)):
@@ -182,9 +182,9 @@ def best_turns(
     <P1, z1>, <P1, z2>, <P2, z1>, <P2, z2>. Returns the decrease (0 when V = I stays), c, s, e and k.
     """
     p11, p12, p21, p22 = P
-    u, v, w, w_other = _turned(z1, z2, w1, w2)
+    u, v, w, w_other = _turn_to_first_quarter(z1, z2, w1, w2)
     size = np.hypot(u, v)
-    C, S = _framed(u / size, 1.0, 0.0), _framed(v / size, 0.0, 1.0)  # the kinks, with the angles 0 and pi/2
+    C, S = _pad(u / size, 1.0, 0.0), _pad(v / size, 0.0, 1.0)  # the kinks, with the angles 0 and pi/2
     a_0, b_0 = p11 + p22 - 2 * alpha, p12 - p21
     now = a_0 + np.sum(w1 * np.abs(z1) + w2 * np.abs(z2), axis=1)
     steep = np.sum((w + w_other) * size, axis=1)
@@ -201,7 +201,7 @@ def best_turns(
     return now - best[0], *best[1:]
 
 
-def _turned(z1: FloatArray, z2: FloatArray, w1: FloatArray, w2: FloatArray) -> tuple[FloatArray, ...]:
+def _turn_to_first_quarter(z1: FloatArray, z2: FloatArray, w1: FloatArray, w2: FloatArray) -> tuple[FloatArray, ...]:
     """Each (z1j, z2j) turned by quarters to (u, v) with u, v >= 0, and its two weights, in the order of the angles.
 
     The first weight is that of the entry that vanishes at the angle of (u, v) in the first quarter, the other that
@@ -219,7 +219,7 @@ def _turned(z1: FloatArray, z2: FloatArray, w1: FloatArray, w2: FloatArray) -> t
     return u, v, w, w_other
 
 
-def _framed(inner: FloatArray, first: float, last: float) -> FloatArray:
+def _pad(inner: FloatArray, first: float, last: float) -> FloatArray:
     side = np.ones((inner.shape[0], 1))
     return np.concatenate([first * side, inner, last * side], axis=1)
 

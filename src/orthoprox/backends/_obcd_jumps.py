@@ -86,14 +86,14 @@ def _jump_costs(
     u1, d1, u2, d2 = costs
     price = np.concatenate([np.stack([u1, d1, u2, d2], axis=2), np.stack([d1, u1, d2, u2], axis=2)], axis=1)
 
-    def priced(r: FloatArray) -> FloatArray:
+    def sum_prices(r: FloatArray) -> FloatArray:
         signs = np.concatenate([r > small, r < -small], axis=2).astype(np.float64)
         found: FloatArray = signs @ price  # as row 1, as row 1 with the other sign, as row 2, as row 2 with the other
         return found
 
     C, S = C[..., None], S[..., None]
-    r1 = priced(C * z1[:, None] + S * z2[:, None])
-    r2 = priced(C * z2[:, None] - S * z1[:, None])
+    r1 = sum_prices(C * z1[:, None] + S * z2[:, None])
+    r2 = sum_prices(C * z2[:, None] - S * z1[:, None])
     first = np.stack([r1[..., 0], r2[..., 0], r1[..., 1], r2[..., 1]], axis=2)
     second = np.stack([r2[..., 2], r1[..., 3], r2[..., 3], r1[..., 2]], axis=2)
     return np.stack([first + second, first + np.roll(second, 2, axis=2)], axis=3)

@@ -27,7 +27,7 @@ from orthoprox.backends._obcd_sequential import (
 
 
 @callable_when_compiled
-def gathered(
+def gather(
     z1: FloatArray, z2: FloatArray, u1: FloatArray, d1: FloatArray, u2: FloatArray, d2: FloatArray, work: FloatArray
 ) -> int:
     """Both rows where they cost something, in the first rows of ``work``: x, y and the four costs. Returns how many."""
@@ -101,7 +101,7 @@ def best_jump_turn(
     ``P`` and ``H`` are those of ``smooth_part``. Returns the decrease (0 when V = I stays), c, s, e = 1 and k.
     """
     rotations, reflections = smooth_part(z1, z2, P, H, alpha)
-    count = gathered(z1, z2, u1, d1, u2, d2, work)
+    count = gather(z1, z2, u1, d1, u2, d2, work)
     here = full = 0.0  # h at V = I, and h where no entry vanishes
     for j in range(count):
         for row in range(2):

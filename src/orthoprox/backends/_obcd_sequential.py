@@ -29,7 +29,7 @@ DEPTH = 64  # halvings of an arc that are kept at a time
 
 
 def callable_when_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, which compiled code may call too; without numba nobody will."""
+    """Mark a function that compiled code calls; without numba, return it unchanged."""
     try:
         numba_extending = extra("numba.extending", "fast", "A compiled sweep")
     except ModuleNotFoundError:

@@ -36,16 +36,16 @@ class JAXBackend(Backend):
     name = "jax"
 
     def compile(self, step: Callable[..., V], problem: Any) -> Callable[..., V]:
-        if not all(_known(part) for part in parts(problem)):
+        if not all(_is_known(part) for part in parts(problem)):
             return step
         _register(problem, in_state=False)
         known = _compiled.setdefault(problem, {})
         # Two solvers with equal settings take the same step.
         key = (getattr(step, "__func__", step), getattr(step, "__self__", None))
         if not isinstance(key[1], Hashable):
-            return _compiling(step)
+            return _compile(step)
         if key not in known:
-            known[key] = _compiling(step)
+            known[key] = _compile(step)
         return known[key]
 
     def while_loop(self, keep_going: Callable[[V], Any], body: Callable[[V], V], value: V) -> V:
@@ -75,8 +75,8 @@ class JAXBackend(Backend):
         jax.block_until_ready(a)
 
 
-def _compiling(step: Callable[..., V]) -> Callable[..., V]:
-    """The compiled step; the step itself from where it turns out that it cannot be compiled."""
+def _compile(step: Callable[..., V]) -> Callable[..., V]:
+    """Compile a step; if JAX cannot trace it, run it uncompiled from then on."""
     chosen: list[Callable[..., V]] = [jax.jit(step)]
 
     def run(problem: Any, state: Any) -> V:
@@ -97,16 +97,16 @@ def _compiling(step: Callable[..., V]) -> Callable[..., V]:
     return run
 
 
-def _known(part: Any) -> bool:
+def _is_known(part: Any) -> bool:
     """Whether a leaf can be traced, or can be a constant of the program."""
     if hasattr(part, "matmat"):  # SciPy's operators are callable, and work on the host
         return False
     return part is None or callable(part) or isinstance(part, (*_ARRAYS, bool, int, float, str))
 
 
-def _traced(value: Any, in_state: bool) -> bool:
+def _is_traced(value: Any, in_state: bool) -> bool:
     if isinstance(value, (tuple, list)):
-        return any(_traced(item, in_state) for item in value)
+        return any(_is_traced(item, in_state) for item in value)
     if dataclasses.is_dataclass(value) or isinstance(value, _ARRAYS):
         return True
     return in_state and isinstance(value, (int, float))
@@ -128,7 +128,7 @@ def _register(obj: Any, *, in_state: bool) -> None:
 
     def flatten(instance: Any) -> tuple[tuple[Any, ...], Any]:
         values = {name: getattr(instance, name) for name in names}
-        moving = tuple(name for name in names if _traced(values[name], in_state))
+        moving = tuple(name for name in names if _is_traced(values[name], in_state))
         fixed = tuple((name, values[name]) for name in names if name not in moving)
         return tuple(values[name] for name in moving), (moving, fixed)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orthoprox._checks import checked_matrix
+from orthoprox._checks import check_matrix
 from orthoprox.datasets import load, read_matrix
 from orthoprox.datasets._prepare import normalise_columns
 from orthoprox.datasets.files import file_ending
@@ -46,6 +46,6 @@ def prepare_matrix(A: Any, how: str) -> Any:
     if is_sparse(A):
         B = Sparse(normalise_columns(Sparse(A, name="The data").B) if how == "paper" else A, name="The data")
         return B if how == "raw" else Centred(B)
-    checked_matrix(A, "The data")
+    check_matrix(A, "The data")
     B = normalise_columns(A) if how == "paper" else A
     return B if how == "raw" else B - B.mean(axis=0)

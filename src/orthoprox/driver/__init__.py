@@ -1,4 +1,4 @@
-"""The one loop, and those who watch it."""
+"""The loop that runs a solver, its stopping rules and its observers."""
 
 from orthoprox.driver.checkpoint import Checkpoint
 from orthoprox.driver.observers import Observer, Progress, Recorder

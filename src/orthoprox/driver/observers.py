@@ -1,4 +1,4 @@
-"""Those who watch a run: the recorder and the progress bar."""
+"""Observers of a run: the recorder and the progress bar."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from orthoprox.driver.snapshot import Snapshot
 
 
 class Observer(Protocol):
-    """Any callable on a snapshot. What it returns stops the run when it is true or a Status.
+    """Any function of a snapshot. The run stops when it returns something true or a Status.
 
-    An observer with a ``close`` method is told when the run is over.
+    If an observer has a method ``close``, the run calls it with the last snapshot.
     """
 
     def __call__(self, now: Snapshot) -> Any: ...
 
 
 class Recorder:
-    """Keeps what was measured, for the result's history.
+    """Records measurements for the result's history.
 
     Parameters
     ----------
     every : int
-        Record at every this many iterations, and at the last.
+        Iterations between two records; the last iteration is always recorded.
     extra : mapping of str to callable
         Further columns, each a function of the snapshot that gives a number.
     """
@@ -62,7 +62,7 @@ class Recorder:
         """Add a row, unless this iteration has one."""
         if self.rows["iteration"] and self.rows["iteration"][-1] == now.t:
             return
-        # all or nothing, should one raise
+        # Compute the whole row first, in case a measure raises.
         row = {name: _number(measure(now), name) for name, measure in self.measures.items()}
         for name, value in row.items():
             self.rows[name].append(value)
@@ -72,11 +72,11 @@ class Recorder:
         return History(self.rows)
 
     def restart(self) -> None:
-        """Forget the rows of another run."""
+        """Drop the rows of an earlier run."""
         self.rows = {name: [] for name in self.measures}
 
     def restore(self, history: Mapping[str, Any], t: int) -> None:
-        """Begin with the rows of an earlier part of the same run, up to and without iteration t, which comes again."""
+        """Start with the rows of an earlier part of the same run, those before iteration t."""
         if set(history) != set(self.rows):
             raise ValueError(
                 f"The checkpoint recorded {', '.join(sorted(history))}; "
@@ -104,11 +104,11 @@ class Progress:
     always : bool
         Draw it even when the output is not a terminal.
     label : str
-        What stands before the bar; the solver's name by default.
+        The text before the bar; the solver's name by default.
     file : text stream
         Standard error by default.
     every : float
-        Seconds between two refreshes; measuring more often would slow the run down.
+        Seconds between two refreshes; each one measures, which takes time.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ class Status(enum.Enum):
     """Why a run ended. Only ``CONVERGED`` means success."""
 
     CONVERGED = "converged: the criticality is below its tolerance"
+    UNCONFIRMED = "stopped as converged, but a fresh measurement of the criticality is above the tolerance"
     STALLED = "stalled: the objective no longer changes"
     ITERATIONS = "stopped at the iteration limit"
     SECONDS = "stopped at the time limit"
     STOPPED = "stopped by a rule or callback of the user's"
     NOT_FINITE = "stopped because the iterate or the objective was no longer finite; this is the last finite state"
-    INTERRUPTED = "interrupted from the keyboard; this is the state reached until then"
-    FAILED = "a part of the problem, the solver or an observer raised an error; this is the state reached until then"
+    INTERRUPTED = "interrupted from the keyboard; this is the last state"
+    FAILED = "a part of the problem, the solver or an observer raised an error; this is the last state"
 
 
 class History(Mapping[str, np.ndarray[Any, Any]]):
-    """What was recorded, one array per column, read as ``history["objective"]`` or ``history.objective``."""
+    """The recorded measurements, one array per column, read as ``history["objective"]`` or ``history.objective``."""
 
     def __init__(self, columns: Mapping[str, Any] | None = None) -> None:
         self._columns = {name: np.asarray(values) for name, values in (columns or {}).items()}
@@ -71,9 +72,9 @@ class Result(Generic[S]):
         The feasible point, in the caller's library.
     y, z : array
         The split variable, where zeros are exact, and the multiplier: with X the triple whose criticality is given.
-        None only when a run failed because they could not be worked out.
+        None only when a run failed because they could not be computed.
     objective : float
-        F at X.
+        F at X, computed afresh at the end of the run, as is the criticality.
     criticality_parts : Criticality
         The three parts of Crit at (X, y, z); ``criticality`` is their sum.
     infeasibility : float
@@ -85,7 +86,7 @@ class Result(Generic[S]):
         Time spent in the method, without measuring and watching.
     history : History
     state : object
-        The state reached, to go on from.
+        The last state, from which a run can resume.
     solver : Solver
         The method with the settings it ran with.
     notes : tuple of str
@@ -156,7 +157,7 @@ class Result(Generic[S]):
 class RunFailed(RuntimeError):
     """A part of the problem, the solver or an observer raised an error.
 
-    What was computed until then is in ``result``; the original error is the cause of this one.
+    ``result`` holds the last state; the original error is the cause of this one.
     """
 
     def __init__(self, sentence: str, result: Result[Any] | None = None) -> None:

@@ -9,10 +9,11 @@ from orthoprox._types import Array
 from orthoprox.driver.result import History
 from orthoprox.problem import Certificate, Criticality, Problem, criticality, sparsity
 from orthoprox.solvers import Solver
+from orthoprox.solvers._base import Measured
 
 
 class Record(Protocol):
-    """Where a run keeps what was measured."""
+    """The measurements that a run has recorded."""
 
     rows: dict[str, list[float]]
 
@@ -21,12 +22,12 @@ class Record(Protocol):
 
 
 class Snapshot:
-    """One iteration; everything measured is computed at most once, and only if asked for.
+    """One iteration; each measure is computed at most once, and only on request.
 
     Attributes
     ----------
     problem, solver, state : object
-        What is solved, how, and where the run is.
+        The problem, the method and its current state.
     t : int
         Iterations so far.
     seconds : float
@@ -51,7 +52,7 @@ class Snapshot:
 
     @property
     def history(self) -> History:
-        """What was recorded until now."""
+        """The records so far."""
         return History() if self._record is None else self._record.history
 
     def recent(self, column: str, count: int) -> list[float]:
@@ -69,13 +70,21 @@ class Snapshot:
         return self.solver.certificate(self.problem, self.state)
 
     @cached_property
+    def _measured(self) -> Measured | None:
+        return self.solver.measured(self.state)
+
+    @cached_property
     def objective(self) -> float:
         """F at X."""
+        if self._measured is not None:
+            return float(self._measured.objective)
         return float(self.problem.objective(self.certificate.point))
 
     @cached_property
     def criticality_parts(self) -> Criticality:
         """The three parts of Crit."""
+        if self._measured is not None:
+            return self._measured.criticality
         return criticality(self.problem, self.certificate)
 
     @cached_property
@@ -87,6 +96,14 @@ class Snapshot:
     def criticality(self) -> float:
         """Crit, the sum of its parts."""
         return self.criticality_parts.total
+
+    def remeasure(self) -> Snapshot:
+        """The same iteration, measured with products computed anew at X instead of those the solver carries."""
+        fresh = Snapshot(self.problem, self.solver, self.state, self.t, self.seconds, self._record, self.limit)
+        carried = self.certificate
+        fresh.certificate = Certificate(self.problem.at(self.X), carried.y, carried.z)
+        fresh._measured = None
+        return fresh
 
     @cached_property
     def infeasibility(self) -> float:

@@ -1,4 +1,4 @@
-"""The one loop."""
+"""The loop that runs a solver."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
+from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
-from orthoprox.driver.checkpoint import Saved, load
+from orthoprox.driver.checkpoint import CheckpointFile, load
 from orthoprox.driver.observers import Observer, Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
 from orthoprox.driver.snapshot import Snapshot
@@ -24,7 +25,7 @@ DEFAULT_SOLVER = "oadmm"
 
 
 def iterate(problem: Problem, solver: Solver[S], state: S) -> Iterator[S]:
-    """The states of a method, without end, the given one first.
+    """Yield the states of a method, without end, starting with the given one.
 
     Examples
     --------
@@ -64,17 +65,17 @@ def solve(
     solver : Solver or str
         A method with its settings, or the name of one in ``SOLVERS``.
     X0 : array, optional
-        Where to begin; a point off the manifold is projected, with a note. By default a random point.
+        The starting point; a point off the manifold is projected, with a note. By default a random point.
     seed : int
         For the random point.
     stop : Rule
-        When to stop; ``Iterations(1000) | Critical(1e-6)`` by default. A function of a snapshot will do.
+        When to stop; ``Iterations(1000) | Critical(1e-6)`` by default. A function of a snapshot also works.
     record : Recorder, optional
         What to measure and how often; everything, at every iteration, by default.
     observers : sequence of callables
         Called with a :class:`Snapshot` at every iteration; one that returns something true stops the run.
     resume : path or state, optional
-        Go on from a checkpoint, or from the state of an earlier result.
+        Continue from a checkpoint, or from the state of an earlier result.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def solve(
     UnsupportedProblem
         When the problem is outside the method's scope.
     RunFailed
-        When a term, the solver or an observer raises; its ``result`` holds what was reached until then.
+        When a term, the solver or an observer raises; its ``result`` holds the last state.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def solve(
     if not isinstance(problem, Problem):
         raise TypeError(
             f"problem must be a Problem; given {type(problem).__name__}. "
-            "Of terms, one is made by Problem.of(terms, over=M)."
+            "Build one from terms with Problem.of(terms, over=M)."
         )
     method = named(solver) if isinstance(solver, str) else solver
     if not isinstance(method, Solver):
@@ -112,14 +113,14 @@ def solve(
     if resume is None:
         return run.from_point(*starting_point(problem, X0, seed))
     if X0 is not None:
-        raise ValueError("A resumed run goes on where it stood: give either X0 or resume, not both.")
+        raise ValueError("A resumed run continues from its last state: give either X0 or resume, not both.")
     if isinstance(resume, (str, PathLike)):
         return run.from_file(load(resume))
     return run.from_state(resume)
 
 
 class _Run:
-    """One run: the loop, its clock and what becomes of errors."""
+    """One run: the loop, its clock and its errors."""
 
     def __init__(
         self,
@@ -132,6 +133,7 @@ class _Run:
         self.problem, self.solver, self.rule = problem, solver, rule
         self.record, self.observers = record, observers
         self.notes = [*problem.notes, *solver.scope.beyond(problem, solver.name)]
+        self._success = False  # whether the rule, and no observer, has called the run converged
 
     def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
         self.notes += notes
@@ -141,12 +143,12 @@ class _Run:
             check_user_functions(self.problem, X0)
             state = self.solver.init(self.problem, X0)
         except (ValueError, TypeError):
-            raise  # already a sentence of ours, or as good as one
+            raise  # the message is a sentence already
         except Exception as error:
-            raise RunFailed(f"The run could not begin: {_told(error)}") from error
+            raise RunFailed(f"The run could not begin: {_sentence(error)}") from error
         return self.go(state, 0, 0.0)
 
-    def from_file(self, saved: Saved) -> Result[Any]:
+    def from_file(self, saved: CheckpointFile) -> Result[Any]:
         state = saved.state(self.problem, self.solver, self._template())
         self.record.restore(saved.history, saved.t)
         self.notes += [f"resumed at iteration {saved.t}"]
@@ -171,7 +173,7 @@ class _Run:
     def go(self, state: Any, t: int, seconds: float) -> Result[Any]:
         status: Status | None = None
         failure: Exception | None = None
-        reached = sure = (state, t, seconds)
+        reached = verified = (state, t, seconds)
         since = time.perf_counter()
         try:
             for t, state in enumerate(iterate(self.problem, self.solver, state), start=t):  # noqa: B020
@@ -185,11 +187,11 @@ class _Run:
                     break
                 reached = (state, t, seconds)
                 if self.record.due(t):
-                    sure = reached
-                status = self._watched(now)
+                    verified = reached
+                status = self._watch(now)
                 if status is not None:
                     break
-                del now  # what was measured must not take memory during the next step
+                del now  # free its measurements before the next step
                 since = time.perf_counter()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
@@ -197,13 +199,13 @@ class _Run:
             status, failure = Status.FAILED, error
         now = self._snapshot(*reached)
         if status is Status.NOT_FINITE:
-            now = self._last_finite(now, self._snapshot(*sure))
-        failure = self._over(now, failure)
+            now = self._last_finite(now, self._snapshot(*verified))
+        failure = self._close(now, failure)
         result = self._result(now, Status.FAILED if failure else status or Status.INTERRUPTED)
         if failure is not None:
             raise RunFailed(
-                f"The run failed after {result.iterations} iterations: {_told(failure)} "
-                "What was reached until then is in the attribute 'result' of this error.",
+                f"The run failed after {result.iterations} iterations: {_sentence(failure)} "
+                "The attribute 'result' of this error holds the last state.",
                 result,
             ) from failure
         return result
@@ -211,37 +213,53 @@ class _Run:
     def _snapshot(self, state: Any, t: int, seconds: float) -> Snapshot:
         return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit)
 
-    def _watched(self, now: Snapshot) -> Status | None:
-        """Let the rule see the history before this iteration, and everybody see this iteration."""
+    def _watch(self, now: Snapshot) -> Status | None:
+        """Show the iteration to the rule, then record it, then show it to the observers."""
         status = self.rule(now)
+        self._success = status is Status.CONVERGED
         self.record(now)
         answers = [When(watch)(now) for watch in self.observers]  # all of them, also when the first says stop
         return next((answer for answer in (status, *answers) if answer is not None), None)
 
-    def _over(self, now: Snapshot, failure: Exception | None) -> Exception | None:
-        """Let everybody keep where the run ended; nobody's error keeps the others from it. The first one is told."""
+    def _close(self, now: Snapshot, failure: Exception | None) -> Exception | None:
+        """Record the end and close every observer, even if some raise; return the first error."""
         closing = [getattr(watch, "close", None) for watch in self.observers]
-        for keep in (self.record.record, lambda now: now.certificate, *closing):
+        for act in (self.record.record, lambda now: now.certificate, *closing):
             try:
-                if keep is not None:
-                    keep(now)
+                if act is not None:
+                    act(now)
             except Exception as error:
                 failure = failure or error
         return failure
 
-    def _last_finite(self, now: Snapshot, sure: Snapshot) -> Snapshot:
-        """The later of two states if all of it is finite: between two records only X was looked at."""
+    def _last_finite(self, now: Snapshot, verified: Snapshot) -> Snapshot:
+        """Return the later of two states if all of it is finite: between two records only X is checked."""
         try:
-            return now if NotFinite(measure=not self.record.due(now.t))(now) is None else sure
+            return now if NotFinite(measure=not self.record.due(now.t))(now) is None else verified
         except Exception:
-            return sure
+            return verified
 
-    def _numbers(self, now: Snapshot) -> tuple[float, Criticality]:
-        """Objective and criticality: as recorded, else as measured, else NaN where measuring is what fails."""
+    def _measure(self, now: Snapshot, status: Status) -> tuple[float, Criticality, Status]:
+        """Measure the result with fresh products, and withdraw a success that they contradict."""
+        if status is Status.NOT_FINITE:  # a function that has become NaN would spoil the last finite state
+            return *self._known_numbers(now), status
+        try:
+            fresh = now.remeasure()
+            objective, parts = fresh.objective, fresh.criticality_parts
+            if status is Status.CONVERGED and self._success and not _agree(now, fresh):
+                status = self.rule(fresh) or Status.UNCONFIRMED
+        except Exception:
+            return *self._known_numbers(now), status
+        except KeyboardInterrupt:  # the run is over, and its result must not be lost
+            return *self._known_numbers(now), Status.INTERRUPTED
+        return objective, parts, status
+
+    def _known_numbers(self, now: Snapshot) -> tuple[float, Criticality]:
+        """Objective and criticality as recorded; else as carried; else NaN, where measuring is what fails."""
         rows, names = self.record.rows, ("objective", *Criticality._fields)
         if rows["iteration"][-1:] == [now.t]:
-            objective, *three = (rows[name][-1] for name in names)
-            return objective, Criticality(*three)
+            objective, *parts = (rows[name][-1] for name in names)
+            return objective, Criticality(*parts)
         try:
             return now.objective, now.criticality_parts
         except Exception:
@@ -252,8 +270,8 @@ class _Run:
         try:
             y, z = now.certificate.y, now.certificate.z
         except Exception:
-            self.notes.append("y and z could not be worked out; the state has what there is")
-        objective, criticality = self._numbers(now)
+            self.notes.append("y and z could not be computed; the last iterate is in result.state")
+        objective, criticality, status = self._measure(now, status)
         return Result(
             X=now.X,
             y=y,
@@ -271,8 +289,17 @@ class _Run:
         )
 
 
-def _told(error: Exception) -> str:
-    """An error as a sentence: its kind, its words, and where it came from."""
+def _agree(carried: Snapshot, fresh: Snapshot) -> bool:
+    """Whether two measurements of Crit differ by no more than rounding."""
+    at, problem = fresh.certificate, fresh.problem
+    gradient = problem.f.gradient_at(at.point.X, at.point.HX) if at.point.HX is None else at.point.HX
+    sizes = (gradient, at.point.AX, at.y, at.z, problem.A.adjoint(at.z))
+    scale = sum(float(norm(part)) for part in sizes)
+    return abs(fresh.criticality - carried.criticality) <= rounding(at.point.X, scale)
+
+
+def _sentence(error: Exception) -> str:
+    """Format an error as a sentence: its class, its message and the function that raised it."""
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next

@@ -1,4 +1,4 @@
-"""The point a run begins at: checked, moved to where the data are, put on the manifold."""
+"""The starting point of a run: check it, move it to where the data are, project it onto the manifold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orthoprox.terms import ComposedConvex, ComposedSmooth, Smooth, SmoothConvex
 
 
 def starting_point(problem: Problem, X0: Array | None, seed: Any) -> tuple[Array, list[str]]:
-    """A feasible X0 and what the user should know about how it came to be."""
+    """Return a feasible X0, and notes for the user on what was changed."""
     like = problem.like
     if X0 is None:
         return problem.M.random(seed, like=like), []
@@ -39,20 +39,20 @@ def starting_point(problem: Problem, X0: Array | None, seed: Any) -> tuple[Array
 
 def check_user_functions(problem: Problem, X0: Array) -> None:
     """Refuse a user's function whose gradient does not belong to its value."""
-    for term, at in (*_inside(problem.f, X0), *_inside(problem.g, X0)):
+    for term, at in (*_flatten_terms(problem.f, X0), *_flatten_terms(problem.g, X0)):
         if isinstance(term, (Smooth, SmoothConvex)):
             slope = term.gradient if isinstance(term, Smooth) else term.subgradient
-            found = check_gradient((term.value, slope), at)
-            if not found.ok:
-                raise ValueError(f"{found} Run orthoprox.terms.check_gradient(f, X) while you mend it.")
+            check = check_gradient((term.value, slope), at)
+            if not check.ok:
+                raise ValueError(f"{check} Run orthoprox.terms.check_gradient(f, X) while you fix it.")
 
 
-def _inside(term: Any, X: Array) -> list[tuple[Term, Array]]:
-    """The terms of sums and compositions, each with the point at which it is asked."""
+def _flatten_terms(term: Any, X: Array) -> list[tuple[Term, Array]]:
+    """List the terms inside sums and compositions, each with the point at which it is evaluated."""
     if isinstance(term, (ComposedSmooth, ComposedConvex)):
-        return _inside(term.f if isinstance(term, ComposedSmooth) else term.g, term.A(X))
+        return _flatten_terms(term.f if isinstance(term, ComposedSmooth) else term.g, term.A(X))
     parts = getattr(term, "parts", None)
-    return [(term, X)] if parts is None else [inner for part in parts for inner in _inside(part, X)]
+    return [(term, X)] if parts is None else [inner for part in parts for inner in _flatten_terms(part, X)]
 
 
 def _same_kind(a: Array, b: Array) -> bool:

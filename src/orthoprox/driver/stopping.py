@@ -18,14 +18,14 @@ from orthoprox.solvers._base import not_lipschitz
 
 
 class Rule(abc.ABC):
-    """Maps a snapshot to the reason to stop, or to None to go on."""
+    """A function of a snapshot that returns the reason to stop, or None to continue."""
 
     @abc.abstractmethod
     def __call__(self, now: Snapshot) -> Status | None: ...
 
     @property
     def limit(self) -> int | None:
-        """The number of iterations after which this rule stops for certain, if there is one."""
+        """The iteration at which this rule certainly stops, if there is one."""
         return None
 
     def __or__(self, other: Rule | Callable[[Snapshot], Any]) -> Rule:
@@ -49,10 +49,10 @@ class Either(Rule):
     second: Rule
 
     def __call__(self, now: Snapshot) -> Status | None:
-        found = [status for status in (self.first(now), self.second(now)) if status is not None]
-        if Status.CONVERGED in found:
+        reasons = [status for status in (self.first(now), self.second(now)) if status is not None]
+        if Status.CONVERGED in reasons:
             return Status.CONVERGED
-        return found[0] if found else None
+        return reasons[0] if reasons else None
 
     @property
     def limit(self) -> int | None:
@@ -117,7 +117,7 @@ class Critical(Rule):
     relative : bool
         Compare the relative criticality instead.
     every : int
-        Measure at every this many iterations only.
+        Iterations between two measurements.
     """
 
     tolerance: float
@@ -131,8 +131,8 @@ class Critical(Rule):
     def __call__(self, now: Snapshot) -> Status | None:
         if now.t % self.every:
             return None
-        found = now.relative_criticality_parts if self.relative else now.criticality_parts
-        return Status.CONVERGED if found.total <= self.tolerance else None
+        parts = now.relative_criticality_parts if self.relative else now.criticality_parts
+        return Status.CONVERGED if parts.total <= self.tolerance else None
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class NotFinite(Rule):
     Parameters
     ----------
     measure : bool
-        Look at the whole state, the objective and the criticality too. Runs do so where they record.
+        Also check the whole state, the objective and the criticality. A run does so when it records.
     """
 
     measure: bool = False
@@ -180,23 +180,29 @@ class NotFinite(Rule):
         finite = math.isfinite(float(array_namespace(now.X).sum(now.X)))
         if finite and self.measure:
             with backend_of(now.X).quiet():
-                finite = _finite_state(now.state) and all(_possible(now, v) for v in (now.objective, now.criticality))
+                finite = _finite_state(now.state) and all(
+                    _is_possible(now, v) for v in (now.objective, now.criticality)
+                )
         return None if finite else Status.NOT_FINITE
 
 
-def _possible(now: Snapshot, value: float) -> bool:
-    """Whether a measure is finite, or infinite because X is outside a constraint that h stands for."""
+def _is_possible(now: Snapshot, value: float) -> bool:
+    """Whether a value is finite, or infinite because h is a constraint that X violates."""
     return math.isfinite(value) or (value == math.inf and not_lipschitz(now.problem))
 
 
 def _finite_state(state: Any) -> bool:
-    arrays = [part for part in parts(state) if is_array_api_obj(part)]
-    return all(bool(array_namespace(a).all(array_namespace(a).isfinite(a))) for a in arrays)
+    for a in parts(state):
+        if is_array_api_obj(a):
+            xp = array_namespace(a)
+            if xp.isdtype(a.dtype, "real floating") and not bool(xp.all(xp.isfinite(a))):
+                return False
+    return True
 
 
 @dataclass(frozen=True)
 class When(Rule):
-    """Stop when a function of the snapshot says so: it returns a Status, or something true."""
+    """Stop when a function of the snapshot returns a Status, or something true."""
 
     test: Callable[[Snapshot], Any]
 

@@ -13,7 +13,7 @@ from orthoprox.driver import Iterations, Progress, Result, Status, solve
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Data
 from orthoprox.estimators._stop import Settled
-from orthoprox.models._scattered import scattered
+from orthoprox.models._seeding import seed_components
 from orthoprox.problem import Problem
 from orthoprox.solvers import Assignment
 from orthoprox.terms import NegativePart
@@ -38,7 +38,7 @@ class NonnegativeTransformer(OrthogonalTransformer):
     def _start(self, data: Data, problem: Problem, seed: int) -> Array:
         if seed % 4 == 1 and not self._alternates():
             return problem.M.random(seed, like=data.like)
-        return scattered(problem, seed, data.like)
+        return seed_components(problem, seed, data.like)
 
     def _run(self, data: Data, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
         watching = [Progress(always=True)] if self.verbose else []

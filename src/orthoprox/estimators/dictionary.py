@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Result, Rule, Status, solve
@@ -144,7 +144,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         if self.codes not in CODES:
             raise ValueError(f"codes must be one of {', '.join(CODES)}; given {self.codes!r}.")
         if self.weight is not None:
-            checked_weight(self.weight, "the codes")
+            check_weight(self.weight, "the codes")
         if self.codes == "largest":
             try:
                 enough = operator.index(self.n_nonzero) > 0  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox._checks import checked_matrix
+from orthoprox._checks import check_matrix
 from orthoprox._fields import replace
 from orthoprox.datasets import DataUnavailable, load, read_matrix, why_unavailable
 from orthoprox.datasets.files import file_ending
@@ -67,7 +67,7 @@ def load_data(dataset: str, seed: int, folder: str | None) -> RunData:
 
 
 def _centre(A: Any) -> Any:
-    B = checked_matrix(A, "The data")
+    B = check_matrix(A, "The data")
     return B - B.mean(axis=0)
 
 

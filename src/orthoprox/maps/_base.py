@@ -16,9 +16,9 @@ class LinearMap(abc.ABC):
     Attributes
     ----------
     norm : float
-        Never below the largest singular value; worked out when the map is made, or given.
+        Never below the largest singular value; computed with the map, or given.
     columns : int or None
-        The n this map expects of X; None when any will do.
+        The n this map expects of X; None if any n works.
     left : bool
         Whether the map is a product from the left, so that ``A(X S) = A(X) S`` for every r-by-r S.
     tightness : float or None
@@ -90,12 +90,12 @@ def common_columns(maps: tuple[LinearMap, ...], what: str) -> int | None:
 
 
 class _Combination(LinearMap):
-    """A map made of others: linear from the left when all of them are."""
+    """A combination of maps: a product from the left if all of them are."""
 
     @property
     @abc.abstractmethod
     def members(self) -> tuple[LinearMap, ...]:
-        """The maps it is made of."""
+        """The maps that it combines."""
 
     @property
     def left(self) -> bool:  # type: ignore[override]

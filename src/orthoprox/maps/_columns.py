@@ -16,7 +16,7 @@ from orthoprox.maps.sparse import Sparse
 
 
 def squared_column_norms(A: LinearMap) -> Array:
-    """The sums of squares of the columns of the matrix that a map stands for, as a vector.
+    """The sums of squares of the columns of the matrix of a map, as a vector.
 
     They come from the entries where the map has them, and otherwise from products with blocks of the identity.
     """
@@ -28,14 +28,14 @@ def squared_column_norms(A: LinearMap) -> Array:
     if isinstance(A, Sparse):
         return _sums(A.B.multiply(A.B))
     if isinstance(A, Centred) and isinstance(A.B, Sparse):
-        return _centred(A, A.B)
+        return _columns_of_centred(A, A.B)
     like = like_of(A)
     xp = array_namespace(like)
     blocks = [A(E) for E in identity_blocks(n, A.rows(n), like)]
     return xp.concat([xp.vecdot(block, block, axis=-2) for block in blocks])
 
 
-def _centred(A: Centred, B: Sparse) -> Array:
+def _columns_of_centred(A: Centred, B: Sparse) -> Array:
     """|b|^2 - 2 mean b'1 + m mean^2 for each column, in double precision, for what is left of nearly equal numbers."""
     mean = beside(A.mean, np.zeros((1, 1))).reshape(-1)
     doubles = B.B.astype(np.float64)

@@ -17,7 +17,7 @@ from orthoprox.maps.sparse import Sparse
 
 
 def frobenius_squared(A: LinearMap) -> float:
-    """The sum of the squared entries of the matrix that a map stands for.
+    """The sum of the squared entries of the matrix of a map.
 
     It comes from the entries where the map has them, and otherwise from products with blocks of the identity.
     """
@@ -29,13 +29,13 @@ def frobenius_squared(A: LinearMap) -> float:
     if isinstance(A, Sparse):
         return float(np.sum(np.square(A.B.data, dtype=np.float64)))
     if isinstance(A, Centred):
-        found = _centred(A, n)
-        if found is not None:
-            return found
+        square = _norm_of_centred(A, n)
+        if square is not None:
+            return square
     return math.fsum(_squares(A(E)) for E in identity_blocks(n, A.rows(n), like_of(A)))
 
 
-def _centred(A: Centred, n: int) -> float | None:
+def _norm_of_centred(A: Centred, n: int) -> float | None:
     """|B|^2 - 2 mean'(B'1) + m |mean|^2; None where that cancels more than half of the digits."""
     like, m = like_of(A.B), A.rows(n)
     sums = A.B.adjoint(array_namespace(like).ones((m, 1), dtype=like.dtype, device=device(like)))

@@ -42,7 +42,7 @@ def beside(a: Array, X: Array) -> Array:
 
 
 def like_of(A: LinearMap) -> Array:
-    """An array of the library, device and float type that a map is made of; NumPy and float64 if it names none."""
+    """An array of the library, device and float type of a map's data; NumPy and float64 without data."""
     host: np.dtype[Any] | None = None
     for part in parts(A):
         if is_array_api_obj(part):

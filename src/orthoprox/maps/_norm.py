@@ -166,7 +166,7 @@ def entry_bound(top: float, squares: float, row: float, column: float, terms: in
     return top * math.sqrt(min(squares, row * column)) * (1.0 + 8.0 * eps * math.sqrt(terms))
 
 
-def checked_norm(norm: Any, owner: str) -> float:
+def check_norm(norm: Any, owner: str) -> float:
     """A norm that the caller gave, as a float."""
     try:
         value = float(norm)

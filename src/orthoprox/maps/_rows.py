@@ -15,7 +15,7 @@ from orthoprox.maps.sparse import Sparse
 
 
 def squared_row_norms(A: LinearMap) -> Array:
-    """The sums of squares of the rows of the matrix that a map stands for, as a column.
+    """The sums of squares of the rows of the matrix of a map, as a column.
 
     They come from the entries where the map has them, and otherwise from products with blocks of the identity.
     """
@@ -27,7 +27,7 @@ def squared_row_norms(A: LinearMap) -> Array:
     if isinstance(A, Sparse):
         return np.asarray(A.B.multiply(A.B).sum(axis=1), dtype=A.B.dtype).reshape(-1, 1)
     if isinstance(A, Centred) and isinstance(A.B, Sparse):
-        return _centred(A, A.B)
+        return _rows_of_centred(A, A.B)
     like = like_of(A)
     xp = array_namespace(like)
     total = xp.zeros((A.rows(n), 1), dtype=like.dtype, device=device(like))
@@ -37,7 +37,7 @@ def squared_row_norms(A: LinearMap) -> Array:
     return total
 
 
-def _centred(A: Centred, B: Sparse) -> Array:
+def _rows_of_centred(A: Centred, B: Sparse) -> Array:
     """The sum over the stored entries of b^2 - 2 b mean, and |mean|^2: no row is filled in.
 
     The products are added up in double precision, for what is left of nearly equal numbers.

@@ -15,7 +15,7 @@ ROUNDING = 1000.0
 """How many units in the last place they may come back different."""
 
 
-def probed_tightness(A: LinearMap, like: Array) -> float | None:
+def probe_tightness(A: LinearMap, like: Array) -> float | None:
     """The c with ``A(A*(Z)) = c Z``, found on a few random Z; None when there is none.
 
     A random direction has a part along every direction in which the two differ, so what passes differs by about

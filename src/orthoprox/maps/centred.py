@@ -8,12 +8,12 @@ from typing import Any
 
 from array_api_compat import array_namespace, device, is_array_api_obj
 
-from orthoprox._fields import DERIVED, settle
+from orthoprox._fields import DERIVED, derive
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap, as_map
 from orthoprox.maps._host import beside, like_of
-from orthoprox.maps._norm import checked_norm, norm_bound
+from orthoprox.maps._norm import check_norm, norm_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Centred(LinearMap):
     mean : array, shape (n, 1), optional
         What to subtract from every row; the column means of B when it is not given.
     norm : float, optional
-        A bound on the largest singular value of the centred matrix; worked out when it is not given.
+        A bound on the largest singular value of the centred matrix; computed when not given.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class Centred(LinearMap):
                 f"Only a product from the left with a known number of columns has column means; given {self.B!r}."
             )
         if self.mean is not DERIVED:
-            object.__setattr__(self, "mean", beside(_checked_mean(self.mean, self.columns), like_of(self.B)))
-        settle(self, mean=self._column_means, norm=self._bound)
-        object.__setattr__(self, "norm", checked_norm(self.norm, "Centred"))
+            object.__setattr__(self, "mean", beside(_check_mean(self.mean, self.columns), like_of(self.B)))
+        derive(self, mean=self._column_means, norm=self._bound)
+        object.__setattr__(self, "norm", check_norm(self.norm, "Centred"))
 
     def _column_means(self) -> Array:
         like, m = like_of(self.B), self.rows(self.columns)
@@ -94,7 +94,7 @@ class Centred(LinearMap):
         return f"Centred({self.B!r})"
 
 
-def _checked_mean(mean: Any, n: int) -> Array:
+def _check_mean(mean: Any, n: int) -> Array:
     """The given mean as a column."""
     if not is_array_api_obj(mean) or tuple(mean.shape) not in ((n,), (n, 1)):
         given = tuple(mean.shape) if is_array_api_obj(mean) else type(mean).__name__

@@ -20,7 +20,7 @@ class Difference(LinearMap):
     periodic : bool
         Whether the first row comes after the last.
     columns : int, optional
-        The n of X; when it is not given, any will do.
+        The n of X; any n works if it is not given.
 
     Examples
     --------

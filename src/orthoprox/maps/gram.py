@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._fields import DERIVED, settle
+from orthoprox._fields import DERIVED, derive
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, as_map
 from orthoprox.maps._host import identity_blocks, like_of, on_host, same_library
-from orthoprox.maps._norm import checked_norm, norm_bound
+from orthoprox.maps._norm import check_norm, norm_bound
 from orthoprox.maps.matrix import Matrix
 
 
@@ -26,9 +26,9 @@ class Gram(LinearMap):
         Whether to form B'B. When it is not given: if its n * n entries are no more than the multiplications
         in one product with B.
     H : array, shape (n, n), optional
-        B'B where it is known already; worked out when it is formed, None when it is not.
+        B'B where it is known already; computed if it is formed, else None.
     norm : float, optional
-        A bound on the squared norm of B; worked out when it is not given.
+        A bound on the squared norm of B; computed when not given.
 
     Examples
     --------
@@ -52,8 +52,8 @@ class Gram(LinearMap):
             raise ValueError(
                 f"Only a product from the left with a known number of columns has a Gram matrix; given {self.B!r}."
             )
-        settle(self, H=self._gram_matrix, norm=self._bound)
-        object.__setattr__(self, "norm", checked_norm(self.norm, "Gram"))
+        derive(self, H=self._gram_matrix, norm=self._bound)
+        object.__setattr__(self, "norm", check_norm(self.norm, "Gram"))
 
     def _gram_matrix(self) -> Array | None:
         n = self.B.columns

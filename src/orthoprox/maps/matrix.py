@@ -7,13 +7,13 @@ from functools import cached_property
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_matrix
-from orthoprox._fields import DERIVED, settle
+from orthoprox._checks import check_matrix
+from orthoprox._fields import DERIVED, derive
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap
-from orthoprox.maps._norm import checked_norm, entry_bound, norm_bound
-from orthoprox.maps._tightness import probed_tightness
+from orthoprox.maps._norm import check_norm, entry_bound, norm_bound
+from orthoprox.maps._tightness import probe_tightness
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Matrix(LinearMap):
     B : array, shape (m, n)
         Real floating-point numbers, all finite. It is not copied.
     norm : float, optional
-        A bound on the largest singular value of B; worked out when it is not given.
+        A bound on the largest singular value of B; computed when not given.
     name : str
         What error messages call B.
 
@@ -46,10 +46,10 @@ class Matrix(LinearMap):
     name: InitVar[str] = "B"
 
     def __post_init__(self, name: str) -> None:
-        checked_matrix(self.B, name)
+        check_matrix(self.B, name)
         m, n = self.B.shape
-        settle(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, self.B, lambda: _ceiling(self.B)))
-        object.__setattr__(self, "norm", checked_norm(self.norm, "Matrix"))
+        derive(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, self.B, lambda: _ceiling(self.B)))
+        object.__setattr__(self, "norm", check_norm(self.norm, "Matrix"))
 
     @property
     def columns(self) -> int:  # type: ignore[override]
@@ -69,7 +69,7 @@ class Matrix(LinearMap):
 
     @cached_property
     def tightness(self) -> float | None:
-        return probed_tightness(self, self.B)
+        return probe_tightness(self, self.B)
 
     def __repr__(self) -> str:
         return f"Matrix({self.B.shape[0]} by {self.B.shape[1]})"

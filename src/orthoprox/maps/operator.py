@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from orthoprox._fields import DERIVED, settle
+from orthoprox._fields import DERIVED, derive
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import like_of, on_host
-from orthoprox.maps._norm import checked_norm, norm_bound
-from orthoprox.maps._tightness import probed_tightness
+from orthoprox.maps._norm import check_norm, norm_bound
+from orthoprox.maps._tightness import probe_tightness
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Operator(LinearMap):
     L : LinearOperator, shape (m, n)
         Real, with an adjoint (``rmatvec`` or ``rmatmat``).
     norm : float, optional
-        A bound on the largest singular value of L; worked out when it is not given.
+        A bound on the largest singular value of L; computed when not given.
 
     Examples
     --------
@@ -48,8 +48,8 @@ class Operator(LinearMap):
     def __post_init__(self) -> None:
         _check(self.L)
         m, n = self.L.shape
-        settle(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, like_of(self)))
-        object.__setattr__(self, "norm", checked_norm(self.norm, "Operator"))
+        derive(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, like_of(self)))
+        object.__setattr__(self, "norm", check_norm(self.norm, "Operator"))
 
     @property
     def columns(self) -> int:  # type: ignore[override]
@@ -69,7 +69,7 @@ class Operator(LinearMap):
 
     @cached_property
     def tightness(self) -> float | None:
-        return probed_tightness(self, like_of(self))
+        return probe_tightness(self, like_of(self))
 
     def __repr__(self) -> str:
         return f"Operator({self.L.shape[0]} by {self.L.shape[1]})"
@@ -83,7 +83,7 @@ def is_operator(obj: Any) -> bool:
 def _check(L: Any) -> None:
     """Refuse what is not a real operator with the adjoint that belongs to it."""
     if not is_operator(L):
-        raise TypeError(f"An Operator is made of a SciPy LinearOperator; given {type(L).__name__}.")
+        raise TypeError(f"An Operator needs a SciPy LinearOperator; given {type(L).__name__}.")
     if 0 in L.shape:
         raise ValueError(f"The LinearOperator is empty: given shape {L.shape}; both sides must be at least 1.")
     x = np.random.default_rng(0).standard_normal((L.shape[1], 1))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace, is_array_api_obj
 
-from orthoprox._fields import DERIVED, require, settle
+from orthoprox._fields import DERIVED, derive, require
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, as_map
 from orthoprox.maps._host import beside, like_of
-from orthoprox.maps._norm import checked_norm, norm_bound
+from orthoprox.maps._norm import check_norm, norm_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class ScaledRows(LinearMap):
     factors : array, shape (m, 1)
         The numbers; all finite.
     norm : float, optional
-        A bound on the largest singular value of the product; worked out when it is not given.
+        A bound on the largest singular value of the product; computed when not given.
 
     Examples
     --------
@@ -51,8 +51,8 @@ class ScaledRows(LinearMap):
         require(bool(xp.all(xp.isfinite(s))), "The factors must be finite; given NaN or infinite ones.")
         object.__setattr__(self, "B", B)
         object.__setattr__(self, "factors", beside(xp.reshape(s, (m, 1)), like_of(B)))
-        settle(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, like_of(B)))
-        object.__setattr__(self, "norm", checked_norm(self.norm, "ScaledRows"))
+        derive(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, like_of(B)))
+        object.__setattr__(self, "norm", check_norm(self.norm, "ScaledRows"))
 
     @property
     def columns(self) -> int:  # type: ignore[override]

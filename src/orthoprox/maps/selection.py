@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
-from orthoprox._fields import DERIVED, require, settle
+from orthoprox._fields import DERIVED, derive, require
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import same_library
-from orthoprox.maps._norm import checked_norm
+from orthoprox.maps._norm import check_norm
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Selection(LinearMap):
     columns : int
         The n of X.
     norm : float, optional
-        The root of the number of places of the most frequent row; worked out when it is not given.
+        The root of the number of places of the most frequent row; computed when not given.
 
     Examples
     --------
@@ -55,10 +55,10 @@ class Selection(LinearMap):
         object.__setattr__(self, "columns", index(self.columns))
         object.__setattr__(self, "chosen", tuple(_row(i, self.columns) for i in self.chosen))
         require(len(self.chosen) > 0, "A Selection needs at least one row; given none.")
-        settle(self, norm=lambda: math.sqrt(len(self._places)))
-        object.__setattr__(self, "norm", checked_norm(self.norm, "Selection"))
+        derive(self, norm=lambda: math.sqrt(len(self._places)))
+        object.__setattr__(self, "norm", check_norm(self.norm, "Selection"))
 
-    # The index arrays hold no data, so they may be made when first asked for, also while a step is compiled.
+    # Index arrays hold no data, so they may be built on first use, even while a step is compiled.
 
     @cached_property
     def _index(self) -> np.ndarray[Any, Any]:
@@ -110,7 +110,7 @@ def _row(i: Any, n: int) -> int:
         number = index(i)
     except TypeError:
         raise TypeError(
-            f"A Selection is made of row numbers; given {i!r}. From a mask they are numpy.flatnonzero(mask)."
+            f"A Selection needs row numbers; given {i!r}. For a mask, pass numpy.flatnonzero(mask)."
         ) from None
     if not 0 <= number < n:
         raise ValueError(f"Row numbers go from 0 to {n - 1} when X has {n} rows; given {number}.")
@@ -126,7 +126,7 @@ class Entries(LinearMap):
     mask : array, shape (n, r)
         Booleans, or zeros and ones.
     norm : float, optional
-        1.0, or 0.0 when the mask keeps nothing; worked out when it is not given.
+        1.0, or 0.0 when the mask keeps nothing; computed when not given.
 
     Examples
     --------
@@ -143,10 +143,10 @@ class Entries(LinearMap):
     norm: float = DERIVED
 
     def __post_init__(self) -> None:
-        mask = _checked_mask(self.mask)
+        mask = _check_mask(self.mask)
         object.__setattr__(self, "mask", mask)
-        settle(self, norm=lambda: float(bool(array_namespace(mask).any(mask))))
-        object.__setattr__(self, "norm", checked_norm(self.norm, "Entries"))
+        derive(self, norm=lambda: float(bool(array_namespace(mask).any(mask))))
+        object.__setattr__(self, "norm", check_norm(self.norm, "Entries"))
 
     @property
     def columns(self) -> int:  # type: ignore[override]
@@ -173,7 +173,7 @@ class Entries(LinearMap):
         return f"Entries({self.mask.shape[0]} by {self.mask.shape[1]})"
 
 
-def _checked_mask(mask: Any) -> Array:
+def _check_mask(mask: Any) -> Array:
     """The mask as booleans."""
     if not is_array_api_obj(mask) or len(mask.shape) != 2 or 0 in mask.shape:
         given = f"shape {tuple(mask.shape)}" if is_array_api_obj(mask) else type(mask).__name__

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from orthoprox._fields import DERIVED, settle
+from orthoprox._fields import DERIVED, derive
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import like_of, on_host
-from orthoprox.maps._norm import checked_norm, entry_bound, norm_bound
-from orthoprox.maps._tightness import probed_tightness
+from orthoprox.maps._norm import check_norm, entry_bound, norm_bound
+from orthoprox.maps._tightness import probe_tightness
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Sparse(LinearMap):
     B : sparse matrix or array, shape (m, n)
         Any SciPy format, real floating-point numbers, all finite; kept as a ``csr_array``.
     norm : float, optional
-        A bound on the largest singular value of B; worked out when it is not given.
+        A bound on the largest singular value of B; computed when not given.
     name : str
         What error messages call B.
 
@@ -49,11 +49,11 @@ class Sparse(LinearMap):
     name: InitVar[str] = "B"
 
     def __post_init__(self, name: str) -> None:
-        object.__setattr__(self, "B", _checked(self.B, name))
+        object.__setattr__(self, "B", _check_kind(self.B, name))
         m, n = self.B.shape
         like = np.zeros((1, 1), dtype=self.B.dtype)
-        settle(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, like, lambda: _ceiling(self.B)))
-        object.__setattr__(self, "norm", checked_norm(self.norm, "Sparse"))
+        derive(self, norm=lambda: norm_bound(self.__call__, self.adjoint, m, n, like, lambda: _ceiling(self.B)))
+        object.__setattr__(self, "norm", check_norm(self.norm, "Sparse"))
 
     @property
     def columns(self) -> int:  # type: ignore[override]
@@ -75,7 +75,7 @@ class Sparse(LinearMap):
 
     @cached_property
     def tightness(self) -> float | None:
-        return probed_tightness(self, like_of(self))
+        return probe_tightness(self, like_of(self))
 
     def __repr__(self) -> str:
         return f"Sparse({self.B.shape[0]} by {self.B.shape[1]}, {self.B.nnz} nonzeros)"
@@ -86,7 +86,7 @@ def is_sparse(obj: Any) -> bool:
     return bool(issparse(obj))
 
 
-def _checked(B: Any, name: str) -> Any:
+def _check_kind(B: Any, name: str) -> Any:
     """The same matrix by rows, each entry once, if it is a non-empty matrix of finite floats."""
     if not is_sparse(B):
         raise TypeError(f"{name} must be a SciPy sparse matrix; given {type(B).__name__}. For a dense one use Matrix.")

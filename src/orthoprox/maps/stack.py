@@ -11,7 +11,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._fields import require, settle
+from orthoprox._fields import derive, require
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, _Combination, as_map, common_columns
 
@@ -23,7 +23,7 @@ class Stack(_Combination):
     Parameters
     ----------
     *maps : LinearMap
-        The maps, as arguments or as one list or tuple; arrays, sparse matrices and LinearOperators will do.
+        The maps, as arguments or as one list or tuple; arrays, sparse matrices and LinearOperators are wrapped.
     columns : int, optional
         The n of X; needed only when none of the maps knows it.
 
@@ -45,7 +45,7 @@ class Stack(_Combination):
         object.__setattr__(self, "maps", tuple(as_map(A, "A map of a Stack") for A in (*given, *maps)))
         object.__setattr__(self, "columns", columns)
         require(len(self.maps) > 0, "A Stack needs at least one map; given none.")
-        settle(self, columns=self._known_columns)
+        derive(self, columns=self._known_columns)
         object.__setattr__(self, "columns", index(self.columns))
         for A in self.maps:
             A.check(self.columns, f"{A!r} in a Stack")
@@ -75,7 +75,7 @@ class Stack(_Combination):
     def split(self, Y: Array) -> tuple[Array, ...]:
         """The parts of Y that belong to the maps, in their order."""
         m = self.rows(self.columns)
-        require(Y.shape[0] == m, f"A Stack gives {m} rows; there is no way to split {Y.shape[0]}.")
+        require(Y.shape[0] == m, f"Splitting needs the {m} rows of the Stack; given {Y.shape[0]}.")
         ends = accumulate((A.rows(self.columns) for A in self.maps), initial=0)
         return tuple(Y[start:end, :] for start, end in pairwise(ends))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Difference
 from orthoprox.problem import Problem
@@ -51,7 +51,7 @@ def compressed_modes(n: int, *, n_components: int, weight: float, length: float 
     if not 0 < length < float("inf"):
         raise ValueError(f"length must be positive and finite; given {length}.")
     M = Stiefel(n, n_components)
-    w = checked_weight(weight, "the penalty")
+    w = check_weight(weight, "the penalty")
     dx = length / n
     f = LeastSquares(Difference(periodic=True, columns=n), weight=1 / dx**2)
     return Problem.of(f + L1(w), over=M)

@@ -6,7 +6,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps._base import as_data
@@ -74,7 +74,7 @@ def orthogonal_dictionary(Y: Any, *, n_components: int, objective: str = "l1", w
         return Problem.of(L1(1 / m) @ B, over=M)
     if objective == "l4":
         return Problem(M=M, g=ComposedConvex(SmoothConvex(_fourth_powers, _cubes), B, weight=1 / m))
-    w = checked_weight(weight, "the codes")
+    w = check_weight(weight, "the codes")
     if w == 0:
         raise ValueError("The weight of the codes must be positive: without it every dictionary is as good.")
     f = ExplainedVariance(B, weight=1 / m)

@@ -7,7 +7,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
-from orthoprox._checks import checked_matrix
+from orthoprox._checks import check_matrix
 from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
@@ -127,7 +127,7 @@ def least_range(Y: Array, *, order: int = 1, tol: float = 3e-4, steps: int = 300
     >>> bool(amari_index(P @ least_range(S @ P)) < 0.1 * amari_index(P))
     True
     """
-    checked_matrix(Y, "Y")
+    check_matrix(Y, "Y")
     xp, h = array_namespace(Y), ColumnRange(order)
     m, r = Y.shape
     if m <= r:
@@ -198,7 +198,7 @@ def amari_index(P: Array) -> float:
     >>> amari_index(np.array([[0.0, -3.0], [0.5, 0.0]])), amari_index(np.ones((4, 4)))
     (0.0, 1.0)
     """
-    checked_matrix(P, "P")
+    check_matrix(P, "P")
     xp, (r, c) = array_namespace(P), P.shape
     size = xp.abs(P)
     if r != c or r < 2:

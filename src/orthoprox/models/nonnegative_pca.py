@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps._base import as_data
 from orthoprox.maps._frobenius import frobenius_squared
@@ -56,6 +56,6 @@ def nonnegative_pca(D: Any, *, n_components: int, weight: float | None = None) -
     (array([1, 1, 1, 1]), True)
     """
     B, m, n = as_data(D, "D")
-    sign = Nonnegative() if weight is None else NegativePart(checked_weight(weight, "the penalty"))
+    sign = Nonnegative() if weight is None else NegativePart(check_weight(weight, "the penalty"))
     f = ExplainedVariance(B, weight=1 / m)
     return Problem.of(frobenius_squared(B) / (2 * m) + f + sign, over=Stiefel(n, n_components))

@@ -32,7 +32,7 @@ def robust_location(D: Any, *, n_components: int = 0) -> Array:
     D : array, SciPy sparse matrix, LinearOperator or LinearMap
         The samples as rows, m by n.
     n_components : int
-        The dimension of the affine subspace; it begins at the geometric median.
+        The dimension of the affine subspace; the iteration starts at the geometric median.
 
     Returns
     -------
@@ -57,18 +57,18 @@ def robust_location(D: Any, *, n_components: int = 0) -> Array:
     xp = array_namespace(like)
     none = xp.eye(n, 0, dtype=like.dtype, device=device(like))
     ones = xp.ones((m, 1), dtype=like.dtype, device=device(like))
-    median, _ = _descended(B, B.adjoint(ones) / m, none)
+    median, _ = _descend(B, B.adjoint(ones) / m, none)
     if n_components == 0:
         return median
     f = SubspaceDistance(_about(B, median))
     start = xp.eye(n, n_components, dtype=like.dtype, device=device(like))
     start = leading(f.B, 1.0 / f.distances(none, f.B(none)) ** 2, start)  # as if samples were of unit length
-    c, V = _descended(B, median, start)
+    c, V = _descend(B, median, start)
     return c + V @ (V.T @ (median - c))
 
 
-def _descended(B: LinearMap, c: Array, V: Array) -> tuple[Array, Array]:
-    """Centre and subspace after the rounds."""
+def _descend(B: LinearMap, c: Array, V: Array) -> tuple[Array, Array]:
+    """Reweight until the sum of distances no longer falls; return the centre and the subspace."""
     xp = array_namespace(c)
     f = SubspaceDistance(_about(B, c))
     q = f.distances(V, f.B(V))
@@ -86,7 +86,7 @@ def _descended(B: LinearMap, c: Array, V: Array) -> tuple[Array, Array]:
 
 
 def _about(B: LinearMap, c: Array) -> LinearMap:
-    """The samples about c; nobody asks for the norm."""
+    """The samples about c; the norm is not used."""
     if isinstance(B, Matrix):
         return Matrix(B.B - c.T, norm=0.0)
     return Centred(B.B, B.mean + c, norm=0.0) if isinstance(B, Centred) else Centred(B, c, norm=0.0)

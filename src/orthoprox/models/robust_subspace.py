@@ -8,7 +8,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._fields import DERIVED, settle
+from orthoprox._fields import DERIVED, derive
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
@@ -17,7 +17,7 @@ from orthoprox.maps._base import as_data
 from orthoprox.maps._rows import squared_row_norms, unit_rows
 from orthoprox.problem import Problem
 from orthoprox.terms._base import SmoothTerm
-from orthoprox.terms._parameters import checked_number
+from orthoprox.terms._parameters import check_number
 
 
 def robust_subspace(Y: Any, *, n_components: int, normalise: bool = True, smoothing: float | None = None) -> Problem:
@@ -84,8 +84,8 @@ class SubspaceDistance(SmoothTerm):
     squares: Array = DERIVED
 
     def __post_init__(self) -> None:
-        settle(self, squares=lambda: squared_row_norms(self.B), smoothing=self._resolvable)
-        object.__setattr__(self, "smoothing", checked_number(self.smoothing, "The smoothing", above=0.0))
+        derive(self, squares=lambda: squared_row_norms(self.B), smoothing=self._resolvable)
+        object.__setattr__(self, "smoothing", check_number(self.smoothing, "The smoothing", above=0.0))
 
     def _resolvable(self) -> float:
         """A length well above what rounding does to a distance."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._fields import require
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
@@ -71,7 +71,7 @@ def sparse_lda(D: Any, y: Any, *, n_components: int, weight: float, margin: floa
     B, m, n = as_data(D, "D")
     members = _members(y, m)
     M = Stiefel(n, n_components)
-    w, c = checked_weight(weight, "the penalty"), checked_weight(margin, "the class means (margin)")
+    w, c = check_weight(weight, "the penalty"), check_weight(margin, "the class means (margin)")
     T = Centred(B)
     like = like_of(B)
     # A row sqrt(m_k / m) (mean_k - mean)' for each class k: S_b is the Gram matrix of these.

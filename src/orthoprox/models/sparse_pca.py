@@ -7,7 +7,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps import LinearMap, Matrix
 from orthoprox.maps._base import as_data
@@ -83,7 +83,7 @@ def sparse_pca(
     GroupL2(by='rows', weight=0.1)
     """
     B, m, n = as_data(D, "D")
-    w = checked_weight(weight, "the penalty")
+    w = check_weight(weight, "the penalty")
     M = Stiefel(n, n_components)
     f = ExplainedVariance(B, weight=1 / m)
     p = _penalty(penalty, w, 1 / math.sqrt(n), k, gamma, a)

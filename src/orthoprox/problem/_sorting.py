@@ -19,11 +19,11 @@ from orthoprox.terms import (
 from orthoprox.terms._expression import Summand, as_expression
 
 
-def sorted_parts(expression: Any, n: int) -> tuple[SmoothTerm, ConvexTerm, ProximableTerm, LinearMap, float]:
+def sort_summands(expression: Any, n: int) -> tuple[SmoothTerm, ConvexTerm, ProximableTerm, LinearMap, float]:
     """The parts f, g, h, A and the constant of an expression in a matrix with n rows."""
     given = as_expression(expression)
     if given is None:
-        raise TypeError(f"A problem is made of terms, as in f - g + h @ A; given {type(expression).__name__}.")
+        raise TypeError(f"A problem needs terms, as in f - g + h @ A; given {type(expression).__name__}.")
     smooth: list[SmoothTerm] = []
     convex: list[ConvexTerm] = []
     proximable: list[tuple[ProximableTerm, LinearMap]] = []
@@ -39,8 +39,8 @@ def sorted_parts(expression: Any, n: int) -> tuple[SmoothTerm, ConvexTerm, Proxi
         elif sign > 0 and isinstance(term, ProximableTerm):
             proximable.append((term, Identity() if A is None else A))
         else:
-            raise ValueError(_no_place(summand))
-    h, A = _stacked(proximable, n)
+            raise ValueError(_explain_refusal(summand))
+    h, A = _stack(proximable, n)
     return _one(smooth, sum_smooth), _one(convex, ConvexSum), h, A, given.constant
 
 
@@ -50,7 +50,7 @@ def _one(terms: list[Any], combine: Any) -> Any:
     return terms[0] if len(terms) == 1 else combine(tuple(terms))
 
 
-def _stacked(pairs: list[tuple[ProximableTerm, LinearMap]], n: int) -> tuple[ProximableTerm, LinearMap]:
+def _stack(pairs: list[tuple[ProximableTerm, LinearMap]], n: int) -> tuple[ProximableTerm, LinearMap]:
     """One h over one A: a single pair as it is, several as a separable sum over a stack."""
     if not pairs:
         return Zero(), Identity()
@@ -62,10 +62,10 @@ def _stacked(pairs: list[tuple[ProximableTerm, LinearMap]], n: int) -> tuple[Pro
     return SeparableSum(tuple(terms), tuple(A.rows(n) for A in maps)), Stack(*maps, columns=n)
 
 
-def _no_place(summand: Summand) -> str:
+def _explain_refusal(summand: Summand) -> str:
     reason = (
         "an added term must be smooth or have a proximal map"
         if summand.sign > 0
         else "a subtracted term must be smooth or convex"
     )
-    return f"'{summand}' has no place in f - g + h(A(X)): {reason}."
+    return f"'{summand}' does not fit f - g + h(A(X)): {reason}."

@@ -19,7 +19,7 @@ class Point:
     AX: Array
 
 
-def extrapolated(now: Point, before: Point, alpha: Scalar) -> Point:
+def extrapolate(now: Point, before: Point, alpha: Scalar) -> Point:
     """The point ``now + alpha (now - before)``."""
     X = _ahead(now.X, before.X, alpha)
     HX = None if now.HX is None else _ahead(now.HX, before.HX, alpha)

@@ -15,7 +15,7 @@ from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Centred, Gram, Identity, LinearMap, ScaledRows
 from orthoprox.maps.operator import is_operator
 from orthoprox.maps.sparse import is_sparse
-from orthoprox.problem._sorting import sorted_parts
+from orthoprox.problem._sorting import sort_summands
 from orthoprox.problem.point import Point
 from orthoprox.terms import (
     ComposedConvex,
@@ -85,7 +85,8 @@ class Problem:
             rows = _expected_rows(getattr(self, name))
             if rows not in (None, self.M.n):
                 raise ValueError(
-                    f"The data of {name} are made for matrices with {rows} rows; the manifold has n = {self.M.n}."
+                    f"The data of {name} need matrices with {rows} rows; the manifold has n = {self.M.n}. "
+                    f"Use Stiefel({rows}, r)."
                 )
 
     @staticmethod
@@ -95,7 +96,7 @@ class Problem:
         Smooth summands go into f, subtracted convex ones into g, added ones with a proximal map into h;
         several of the last kind become one separable sum over one stacked map. A number goes into the offset.
         """
-        f, g, h, A, offset = sorted_parts(expression, over.n)
+        f, g, h, A, offset = sort_summands(expression, over.n)
         return Problem(M=over, f=f, g=g, h=h, A=A, offset=offset, notes=notes)
 
     @property
@@ -133,7 +134,7 @@ class Problem:
         return self.offset + smooth - self.g.value(point.X) + self.h.value(point.AX)
 
     def check(self, X: Array) -> None:
-        """Ask every part once for what a solver will ask, so that a misfit is a sentence and not a crash."""
+        """Evaluate every part once, so that a misfit is reported in a sentence before the run."""
         AX = self.A(X)
         for name, ask, at in (
             ("f", self.f.gradient, X),
@@ -154,7 +155,7 @@ class Problem:
 
 
 def _own(obj: Any) -> Iterator[Any]:
-    """The parts, without the arrays that were worked out from SciPy's data: those go with X of any library."""
+    """Yield the parts, without arrays computed from SciPy's data: those work with X of any library."""
     derived = isinstance(obj, (Gram, Centred, ScaledRows))
     if derived and any(is_sparse(part) or is_operator(part) for part in parts(obj)):
         return
@@ -167,7 +168,7 @@ def _own(obj: Any) -> Iterator[Any]:
 
 
 def _expected_rows(term: Term) -> int | None:
-    """The n that a term's data are made for, as far as it can be seen."""
+    """The n that a term's data need, if the term shows it."""
     if isinstance(term, (ComposedSmooth, ComposedQuadratic, ComposedConvex)):
         return term.A.columns
     if not is_dataclass(term):

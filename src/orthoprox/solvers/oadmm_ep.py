@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from orthoprox._fields import DERIVED, replace, require, settle
+from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._types import Array, Scalar
-from orthoprox.problem import Certificate, Point, Problem, extrapolated
+from orthoprox.problem import Certificate, Point, Problem, extrapolate
 from orthoprox.solvers._augmented import prox_point, smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import doubled, local_lipschitz
@@ -86,7 +86,7 @@ class OADMMEP(Solver[OADMMEPState]):
 
     def __post_init__(self) -> None:
         bound = (self.theta - 1) / ((self.theta + 1) * (self.xi + 2))
-        settle(self, tau=lambda: default_smoothing(self.sigma), alpha=lambda: max(bound - 1e-12, 0.0))
+        derive(self, tau=lambda: default_smoothing(self.sigma), alpha=lambda: max(bound - 1e-12, 0.0))
         check_oadmm(self)
         require(
             self.theta > (1 if self.strict_theory else 0),
@@ -121,7 +121,7 @@ class OADMMEP(Solver[OADMMEPState]):
 
         # S2: extrapolate, linearise, project (remark (iv))
         xi = g.subgradient(state.now.X)
-        c = extrapolated(state.now, state.before, self.alpha)
+        c = extrapolate(state.now, state.before, self.alpha)
         G = smooth_part_gradient(problem, c, y, z, beta) - xi
         del xi
 

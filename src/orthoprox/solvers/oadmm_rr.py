@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from array_api_compat import array_namespace
 
-from orthoprox._fields import DERIVED, replace, require, settle
+from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds.stiefel import Retraction, Stiefel
@@ -95,7 +95,7 @@ class OADMMRR(Solver[OADMMRRState]):
     strict_theory: bool = True
 
     def __post_init__(self) -> None:
-        settle(self, tau=lambda: default_smoothing(self.sigma))
+        derive(self, tau=lambda: default_smoothing(self.sigma))
         check_oadmm(self)
         require(self.rho > 0, f"rho must be positive; given {self.rho}.")
         require(0 < self.gamma < 1, f"gamma must lie in (0, 1); given {self.gamma}.")

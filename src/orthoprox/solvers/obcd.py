@@ -16,7 +16,15 @@ from array_api_compat import array_namespace, device
 from orthoprox._fields import DERIVED, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
-from orthoprox.backends._obcd import generator, host, jacobi_sweep, ready, sequential_rounds, slopes, working_set
+from orthoprox.backends._obcd import (
+    compile_sweeps,
+    generator,
+    host,
+    jacobi_sweep,
+    sequential_rounds,
+    slopes,
+    working_set,
+)
 from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps, signed_start
 from orthoprox.maps import Entries, Identity, LinearMap, Product, Scaled, Sum
 from orthoprox.problem import Certificate, Point, Problem
@@ -142,7 +150,7 @@ class OBCD(Solver[OBCDState]):
                     f"The sequential sweep of obcd needs f to be <X, HX>/2 + <C, X> with one matrix H for all columns; "
                     f"given {type(problem.f).__name__}. Choose sweep='jacobi'."
                 )
-            ready()
+            compile_sweeps()
         rounds = self.rounds
         if rounds is None:
             rounds = 1 if sweep == "jacobi" else max(1, min(n - 1, 2 * PAIRS // n))

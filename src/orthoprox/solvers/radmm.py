@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
-from orthoprox._fields import DERIVED, replace, require, settle
+from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
@@ -82,7 +82,7 @@ class RADMM(Solver[RADMMState]):
 
     def __post_init__(self) -> None:
         require(self.beta is None or self.beta > 0, f"beta must be positive; given {self.beta}.")
-        settle(self, mu=lambda: None if self.beta is None else self._smoothing_times_penalty / self.beta)
+        derive(self, mu=lambda: None if self.beta is None else self._smoothing_times_penalty / self.beta)
         require(self.mu is None or self.mu >= 0, f"mu must not be negative; given {self.mu}.")
         require(self.eta is None or self.eta > 0, f"eta must be positive; given {self.eta}.")
         require(self.retraction in ("polar", "qr"), f"retraction must be 'polar' or 'qr'; given {self.retraction!r}.")

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from array_api_compat import array_namespace
 
-from orthoprox._fields import DERIVED, replace, require, settle
+from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
@@ -99,7 +99,7 @@ class SOCM(Solver[SOCMState]):
     allow_non_lipschitz: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, most_inner=lambda: 100 if self.form == "two-block" else 1)
+        derive(self, most_inner=lambda: 100 if self.form == "two-block" else 1)
         require(self.beta is None or self.beta > 0, f"beta must be positive; given {self.beta}.")
         require(self.lam is None or self.lam > 0, f"lam must be positive; given {self.lam}.")
         forms, solves = ("three-block", "two-block"), ("auto", "factored", "linearised")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from orthoprox._fields import DERIVED, replace, require, settle
+from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
@@ -80,7 +80,7 @@ class SPGMEP(Solver[SPGMEPState]):
     theta: float = DERIVED
 
     def __post_init__(self) -> None:
-        settle(self, theta=lambda: 1.01 if self.schedule == "oadmm" else 1.0)
+        derive(self, theta=lambda: 1.01 if self.schedule == "oadmm" else 1.0)
         check_smoothing(self)
         require(self.theta > 0, f"theta must be positive; given {self.theta}.")
 

@@ -1,4 +1,4 @@
-"""The functions f, g and h are made of."""
+"""The terms of a problem: smooth ones for f, convex ones for g, proximable ones for h."""
 
 from __future__ import annotations
 

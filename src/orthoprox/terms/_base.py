@@ -7,8 +7,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
-from orthoprox._fields import reweighted
+from orthoprox._checks import check_weight
+from orthoprox._fields import with_weight
 from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.maps._base import LinearMap
@@ -32,10 +32,10 @@ class Term(abc.ABC):
     __array_ufunc__ = None
 
     def __rmul__(self, factor: float) -> Any:
-        factor = checked_weight(factor, type(self).__name__, nonnegative=False)
+        factor = check_weight(factor, type(self).__name__, nonnegative=False)
         if factor < 0 and not isinstance(self, SmoothTerm):
             return -(-factor * self)
-        return reweighted(self, factor * self.weight)
+        return with_weight(self, factor * self.weight)
 
     def __mul__(self, factor: float) -> Any:
         return self.__rmul__(factor)

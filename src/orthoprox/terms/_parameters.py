@@ -12,7 +12,7 @@ from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 
 
-def checked_number(value: Any, name: str, above: float) -> float:
+def check_number(value: Any, name: str, above: float) -> float:
     """The value as a float, if it is a finite number above a bound."""
     try:
         number = float(value)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_matrix
+from orthoprox._checks import check_matrix
 from orthoprox._fields import require
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
@@ -60,7 +60,7 @@ def check_gradient(f: SmoothTerm | _Pair, X: Array, *, seed: int = 0, directions
     >>> check_gradient((lambda X: (X**4).sum(), lambda X: X**3), X).ok
     False
     """
-    checked_matrix(X, "X")
+    check_matrix(X, "X")
     require(directions >= 1, f"check_gradient needs at least one direction; given {directions}.")
     value, gradient = (f.value, f.gradient) if isinstance(f, SmoothTerm) else f
     xp, backend = array_namespace(X), backend_of(X)

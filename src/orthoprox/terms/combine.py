@@ -11,7 +11,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_matrix, checked_weight
+from orthoprox._checks import check_matrix, check_weight
 from orthoprox._fields import require
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm, ProximableTerm, QuadraticTerm, SmoothTerm
@@ -81,7 +81,7 @@ class QuadraticSum(QuadraticTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _settle_parts(self, QuadraticTerm, nonnegative=False)
+        _check_parts(self, QuadraticTerm, nonnegative=False)
 
     @property
     def lipschitz(self) -> float | None:
@@ -96,7 +96,7 @@ class QuadraticSum(QuadraticTerm):
         return all(f.rotation_invariant for f in self.parts)
 
     def product(self, X: Array) -> Array:
-        return self.weight * _added([f.product(X) for f in self.parts])
+        return self.weight * _add_up([f.product(X) for f in self.parts])
 
     def value_at(self, X: Array, HX: Array | None) -> Scalar:
         return array_namespace(X).sum(X * HX) / 2 + self.weight * _affine_value(self.parts, X)
@@ -129,7 +129,7 @@ class SmoothSum(SmoothTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _settle_parts(self, SmoothTerm, nonnegative=False)
+        _check_parts(self, SmoothTerm, nonnegative=False)
 
     @property
     def lipschitz(self) -> float | None:
@@ -144,27 +144,27 @@ class SmoothSum(SmoothTerm):
         return all(f.rotation_invariant for f in self.parts)
 
     def value(self, X: Array) -> Scalar:
-        return self.weight * _added([f.value(X) for f in self.parts])
+        return self.weight * _add_up([f.value(X) for f in self.parts])
 
     def gradient(self, X: Array) -> Array:
-        return self.weight * _added([f.gradient(X) for f in self.parts])
+        return self.weight * _add_up([f.gradient(X) for f in self.parts])
 
     def product(self, X: Array) -> Array | None:
         quadratic, _ = self._sorted()
-        return self.weight * _added([f.product(X) for f in quadratic]) if quadratic else None
+        return self.weight * _add_up([f.product(X) for f in quadratic]) if quadratic else None
 
     def value_at(self, X: Array, HX: Array | None) -> Scalar:
         quadratic, others = self._sorted()
         if not quadratic:
             return self.value(X)
-        rest = _added([_affine_value(quadratic, X), *(f.value(X) for f in others)])
+        rest = _add_up([_affine_value(quadratic, X), *(f.value(X) for f in others)])
         return array_namespace(X).sum(X * HX) / 2 + self.weight * rest
 
     def gradient_at(self, X: Array, HX: Array | None) -> Array:
         quadratic, others = self._sorted()
         if not quadratic:
             return self.gradient(X)
-        return HX + self.weight * _added([_affine_gradient(quadratic, X), *(f.gradient(X) for f in others)])
+        return HX + self.weight * _add_up([_affine_gradient(quadratic, X), *(f.gradient(X) for f in others)])
 
     def _sorted(self) -> tuple[tuple[QuadraticTerm, ...], tuple[SmoothTerm, ...]]:
         quadratic = tuple(f for f in self.parts if isinstance(f, QuadraticTerm))
@@ -194,13 +194,13 @@ class ConvexSum(ConvexTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _settle_parts(self, ConvexTerm)
+        _check_parts(self, ConvexTerm)
 
     def value(self, X: Array) -> Scalar:
-        return self.weight * _added([g.value(X) for g in self.parts])
+        return self.weight * _add_up([g.value(X) for g in self.parts])
 
     def subgradient(self, X: Array) -> Array:
-        return self.weight * _added([g.subgradient(X) for g in self.parts])
+        return self.weight * _add_up([g.subgradient(X) for g in self.parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ class SeparableSum(ProximableTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _settle_parts(self, ProximableTerm)
+        _check_parts(self, ProximableTerm)
         rows = tuple(index(m) for m in self.rows)
         require(
             len(rows) == len(self.parts) and all(m > 0 for m in rows),
@@ -247,7 +247,7 @@ class SeparableSum(ProximableTerm):
         return math.hypot(*(h.lipschitz_constant((m, *shape[1:])) for h, m in pairs))
 
     def value(self, y: Array) -> Scalar:
-        return _added([h.value(block) for h, block in self._blocks(y)])
+        return _add_up([h.value(block) for h, block in self._blocks(y)])
 
     def prox(self, y: Array, mu: Scalar) -> Array:
         return array_namespace(y).concat([h.prox(block, mu) for h, block in self._blocks(y)], axis=0)
@@ -267,7 +267,7 @@ class SeparableSum(ProximableTerm):
     def subgradient_distance(self, y: Array, z: Array) -> Scalar:
         pairs = zip(self._blocks(y), self._blocks(z), strict=True)
         squares = [h.subgradient_distance(block, other) ** 2 for (h, block), (_, other) in pairs]
-        return array_namespace(y).sqrt(_added(squares))
+        return array_namespace(y).sqrt(_add_up(squares))
 
     def _weighted(self) -> tuple[ProximableTerm, ...]:
         return self.parts if self.weight == 1 else tuple(self.weight * h for h in self.parts)
@@ -306,8 +306,8 @@ class Shifted(ProximableTerm):
 
     def __post_init__(self) -> None:
         require(isinstance(self.h, ProximableTerm), f"Shifted needs a term with a prox; given {type(self.h).__name__}.")
-        checked_matrix(self.by, "The array by of Shifted")
-        object.__setattr__(self, "weight", checked_weight(self.weight, "Shifted"))
+        check_matrix(self.by, "The array by of Shifted")
+        object.__setattr__(self, "weight", check_weight(self.weight, "Shifted"))
 
     @property
     def weak_convexity(self) -> float:
@@ -348,17 +348,17 @@ class Shifted(ProximableTerm):
         return array_namespace(y).astype(self.by, y.dtype, copy=False)
 
 
-def _settle_parts(obj: Any, kind: type, *, nonnegative: bool = True) -> None:
+def _check_parts(obj: Any, kind: type, *, nonnegative: bool = True) -> None:
     owner = type(obj).__name__
     parts = tuple(obj.parts)
     wrong = [type(part).__name__ for part in parts if not isinstance(part, kind)]
     require(len(parts) > 0, f"{owner} needs at least one part; given none.")
     require(not wrong, f"The parts of {owner} must be of the kind {kind.__name__}; given {', '.join(wrong)}.")
     object.__setattr__(obj, "parts", parts)
-    object.__setattr__(obj, "weight", checked_weight(obj.weight, owner, nonnegative=nonnegative))
+    object.__setattr__(obj, "weight", check_weight(obj.weight, owner, nonnegative=nonnegative))
 
 
-def _added(values: Sequence[Any]) -> Any:
+def _add_up(values: Sequence[Any]) -> Any:
     total, *rest = values
     for value in rest:
         total = total + value
@@ -380,9 +380,9 @@ def _total_upper(terms: Sequence[SmoothTerm]) -> float | None:
 
 def _affine_value(terms: Sequence[QuadraticTerm], X: Array) -> Scalar:
     nothing = array_namespace(X).zeros_like(X)
-    return _added([f.value_at(X, nothing) for f in terms])
+    return _add_up([f.value_at(X, nothing) for f in terms])
 
 
 def _affine_gradient(terms: Sequence[QuadraticTerm], X: Array) -> Array:
     nothing = array_namespace(X).zeros_like(X)
-    return _added([f.gradient_at(X, nothing) for f in terms])
+    return _add_up([f.gradient_at(X, nothing) for f in terms])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace, device
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._fields import require
 from orthoprox._types import Array, Scalar
 from orthoprox.maps import Identity, LinearMap
@@ -184,7 +184,7 @@ def _check(obj: Term, inner: Term, kind: type, A: LinearMap, *, nonnegative: boo
     owner = type(obj).__name__
     require(isinstance(inner, kind), f"{owner} needs a {kind.__name__}; given {type(inner).__name__}.")
     require(isinstance(A, LinearMap), f"{owner} needs a LinearMap; given {type(A).__name__}.")
-    object.__setattr__(obj, "weight", checked_weight(obj.weight, owner, nonnegative=nonnegative))
+    object.__setattr__(obj, "weight", check_weight(obj.weight, owner, nonnegative=nonnegative))
 
 
 def _times(constant: float | None, A: LinearMap) -> float | None:

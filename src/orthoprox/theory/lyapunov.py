@@ -33,7 +33,7 @@ class Constants:
 
     @classmethod
     def of(cls, solver: OADMMEP | OADMMRR, problem: Problem) -> Constants:
-        """Worked out from the settings, C_h and the norm of A."""
+        """Computed from the settings, C_h and the norm of A."""
         s, C_h = solver, problem.h.lipschitz_constant(problem.shape)
         epsilon_beta = 0.01 * s.tau * C_h**2
         sigma_2 = 12 * s.sigma**2 / (s.p * (2 - s.sigma) ** 2) * C_h**2

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm
@@ -32,7 +32,7 @@ class FrobeniusNorm(ConvexTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", checked_weight(self.weight, "FrobeniusNorm"))
+        object.__setattr__(self, "weight", check_weight(self.weight, "FrobeniusNorm"))
 
     def value(self, X: Array) -> Scalar:
         return self.weight * norm(X)

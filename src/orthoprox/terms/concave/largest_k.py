@@ -7,7 +7,7 @@ from operator import index
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._fields import require
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
@@ -51,7 +51,7 @@ class LargestK(ConvexTerm):
             k > 0 and not isinstance(self.k, bool), f"The k of LargestK must be a positive number; given {self.k!r}."
         )
         object.__setattr__(self, "k", k)
-        object.__setattr__(self, "weight", checked_weight(self.weight, "LargestK"))
+        object.__setattr__(self, "weight", check_weight(self.weight, "LargestK"))
 
     def value(self, X: Array) -> Scalar:
         xp = array_namespace(X)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm
 from orthoprox.terms._parameters import check_callable, gradient_of, value_of
@@ -49,7 +49,7 @@ class SmoothConvex(ConvexTerm):
             check_callable(gradient, "The gradient of SmoothConvex")
         object.__setattr__(self, "function", value)
         object.__setattr__(self, "derivative", gradient)
-        object.__setattr__(self, "weight", checked_weight(weight, "SmoothConvex"))
+        object.__setattr__(self, "weight", check_weight(weight, "SmoothConvex"))
 
     def value(self, X: Array) -> Scalar:
         return self.weight * value_of(self.function, self.derivative, X, "SmoothConvex")

@@ -8,7 +8,7 @@ from operator import index
 
 from array_api_compat import array_namespace, device
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._fields import require
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
@@ -59,33 +59,33 @@ class ColumnRange(ProximableTerm, ConvexTerm):
             raise TypeError(f"The k of ColumnRange must be a whole number; given {self.k!r}.") from None
         require(k > 0 and not isinstance(self.k, bool), f"The k of ColumnRange must be positive; given {self.k!r}.")
         object.__setattr__(self, "k", k)
-        object.__setattr__(self, "weight", checked_weight(self.weight, "ColumnRange"))
+        object.__setattr__(self, "weight", check_weight(self.weight, "ColumnRange"))
 
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         return self.weight * math.sqrt(2 * shape[1] / self.k)
 
     def value(self, y: Array) -> Scalar:
         xp = array_namespace(y)
-        ordered = self._sorted(y)
+        ordered = self._sort(y)
         return self.weight / self.k * (xp.sum(ordered[: self.k, :]) - xp.sum(ordered[-self.k :, :]))
 
     def prox(self, y: Array, mu: Scalar) -> Array:
         xp = array_namespace(y)
-        ordered, cap, r = self._sorted(y), mu * (self.weight / self.k), y.shape[1]
+        ordered, cap, r = self._sort(y), mu * (self.weight / self.k), y.shape[1]
         both = _level(xp.concat((ordered, -xp.flip(ordered, axis=0)), axis=1), self.k, cap)
         top, bottom = both[:r], -both[r:]
 
-        def apart() -> Array:
+        def separate() -> Array:
             lowered = xp.where(y > top, xp.maximum(y - cap, top), y)
             return xp.where(y < bottom, xp.minimum(y + cap, bottom), lowered)
 
-        def crossed() -> Array:
+        def merge() -> Array:
             # As much is taken above as is added below; twice everything, because half the rows is a whole number then.
             middle = _level(xp.repeat(ordered, 2, axis=0), y.shape[0], 2 * cap) + cap
             together = xp.where(y > middle, xp.maximum(y - cap, middle), xp.minimum(y + cap, middle))
-            return xp.where(top < bottom, together, apart())
+            return xp.where(top < bottom, together, separate())
 
-        return backend_of(y).cond(xp.any(top < bottom), crossed, apart)
+        return backend_of(y).cond(xp.any(top < bottom), merge, separate)
 
     def subgradient(self, y: Array) -> Array:
         # Among equal entries the first ones by index are chosen, at either end.
@@ -95,7 +95,7 @@ class ColumnRange(ProximableTerm, ConvexTerm):
         low = xp.argsort(xp.argsort(y, axis=0, stable=True), axis=0, stable=True) < self.k
         return self.weight / self.k * (xp.astype(high, y.dtype) - xp.astype(low, y.dtype))
 
-    def _sorted(self, y: Array) -> Array:
+    def _sort(self, y: Array) -> Array:
         self._check(y)
         return array_namespace(y).sort(y, axis=0, descending=True, stable=False)
 

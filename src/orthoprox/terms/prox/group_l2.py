@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._fields import require
 from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
@@ -43,7 +43,7 @@ class GroupL2(ProximableTerm, ConvexTerm):
             isinstance(self.by, str) and self.by in ("rows", "columns"),
             f'The groups of GroupL2 must be "rows" or "columns"; given {self.by!r}.',
         )
-        object.__setattr__(self, "weight", checked_weight(self.weight, "GroupL2"))
+        object.__setattr__(self, "weight", check_weight(self.weight, "GroupL2"))
 
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         return self.weight * math.sqrt(shape[0] if self.by == "rows" else shape[1])

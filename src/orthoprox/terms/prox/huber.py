@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm, EntrywiseTerm
-from orthoprox.terms._parameters import checked_number
+from orthoprox.terms._parameters import check_number
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Huber(EntrywiseTerm, ConvexTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", checked_number(self.delta, "The delta of Huber", above=0.0))
-        object.__setattr__(self, "weight", checked_weight(self.weight, "Huber"))
+        object.__setattr__(self, "delta", check_number(self.delta, "The delta of Huber", above=0.0))
+        object.__setattr__(self, "weight", check_weight(self.weight, "Huber"))
 
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         return self.weight * math.sqrt(math.prod(shape))

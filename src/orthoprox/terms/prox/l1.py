@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.terms._base import ConvexTerm, EntrywiseTerm
@@ -33,7 +33,7 @@ class L1(EntrywiseTerm, ConvexTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", checked_weight(self.weight, "L1"))
+        object.__setattr__(self, "weight", check_weight(self.weight, "L1"))
 
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         return self.weight * math.sqrt(math.prod(shape))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import EntrywiseTerm
-from orthoprox.terms._parameters import as_scalar, checked_number
+from orthoprox.terms._parameters import as_scalar, check_number
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LogSum(EntrywiseTerm):
 
     References
     ----------
-    E. Candes, M. Wakin and S. Boyd, Enhancing sparsity by reweighted l1 minimization, J. Fourier Anal. Appl., 2008.
+    E. Candes, M. Wakin and S. Boyd, Enhancing sparsity by with_weight l1 minimization, J. Fourier Anal. Appl., 2008.
 
     Examples
     --------
@@ -42,8 +42,8 @@ class LogSum(EntrywiseTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", checked_number(self.eps, "The eps of LogSum", above=0.0))
-        object.__setattr__(self, "weight", checked_weight(self.weight, "LogSum"))
+        object.__setattr__(self, "eps", check_number(self.eps, "The eps of LogSum", above=0.0))
+        object.__setattr__(self, "weight", check_weight(self.weight, "LogSum"))
 
     @property
     def weak_convexity(self) -> float:

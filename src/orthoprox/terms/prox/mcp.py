@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import EntrywiseTerm
-from orthoprox.terms._parameters import as_scalar, checked_number
+from orthoprox.terms._parameters import as_scalar, check_number
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class MCP(EntrywiseTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lam", checked_number(self.lam, "The lam of MCP", above=0.0))
-        object.__setattr__(self, "gamma", checked_number(self.gamma, "The gamma of MCP", above=0.0))
-        object.__setattr__(self, "weight", checked_weight(self.weight, "MCP"))
+        object.__setattr__(self, "lam", check_number(self.lam, "The lam of MCP", above=0.0))
+        object.__setattr__(self, "gamma", check_number(self.gamma, "The gamma of MCP", above=0.0))
+        object.__setattr__(self, "weight", check_weight(self.weight, "MCP"))
 
     @property
     def weak_convexity(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import EntrywiseTerm
 from orthoprox.terms._parameters import as_scalar
@@ -37,7 +37,7 @@ class Nonnegative(EntrywiseTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", checked_weight(self.weight, "Nonnegative"))
+        object.__setattr__(self, "weight", check_weight(self.weight, "Nonnegative"))
 
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         return math.inf if self.weight > 0 else 0.0

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import EntrywiseTerm
-from orthoprox.terms._parameters import as_scalar, checked_number
+from orthoprox.terms._parameters import as_scalar, check_number
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class SCAD(EntrywiseTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lam", checked_number(self.lam, "The lam of SCAD", above=0.0))
-        object.__setattr__(self, "a", checked_number(self.a, "The a of SCAD", above=1.0))
-        object.__setattr__(self, "weight", checked_weight(self.weight, "SCAD"))
+        object.__setattr__(self, "lam", check_number(self.lam, "The lam of SCAD", above=0.0))
+        object.__setattr__(self, "a", check_number(self.a, "The a of SCAD", above=1.0))
+        object.__setattr__(self, "weight", check_weight(self.weight, "SCAD"))
 
     @property
     def weak_convexity(self) -> float:

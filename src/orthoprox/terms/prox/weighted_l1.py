@@ -8,8 +8,8 @@ from typing import Any
 
 from array_api_compat import array_namespace, is_array_api_obj
 
-from orthoprox._checks import check_floating, checked_weight
-from orthoprox._fields import DERIVED, require, settle
+from orthoprox._checks import check_floating, check_weight
+from orthoprox._fields import DERIVED, derive, require
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm, EntrywiseTerm
 from orthoprox.terms._parameters import check_broadcasts
@@ -26,7 +26,7 @@ class WeightedL1(EntrywiseTerm, ConvexTerm):
     weight : float
         The factor w.
     square : float
-        The sum of the squares of c; worked out when it is not given.
+        The sum of the squares of c; computed when not given.
 
     Examples
     --------
@@ -42,9 +42,9 @@ class WeightedL1(EntrywiseTerm, ConvexTerm):
     square: float = DERIVED
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", checked_weight(self.weight, "WeightedL1"))
+        object.__setattr__(self, "weight", check_weight(self.weight, "WeightedL1"))
         _check_weights(self.weights)
-        settle(self, square=lambda: float(array_namespace(self.weights).sum(self.weights * self.weights)))
+        derive(self, square=lambda: float(array_namespace(self.weights).sum(self.weights * self.weights)))
 
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         copies = math.prod(shape) / math.prod(self.weights.shape)

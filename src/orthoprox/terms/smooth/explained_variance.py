@@ -7,8 +7,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_weight
-from orthoprox._fields import DERIVED, settle
+from orthoprox._checks import check_weight
+from orthoprox._fields import DERIVED, derive
 from orthoprox._types import Array, Scalar
 from orthoprox.maps import Gram, LinearMap, as_map
 from orthoprox.terms._base import QuadraticTerm
@@ -27,7 +27,7 @@ class ExplainedVariance(QuadraticTerm):
     weight : float
         The factor w.
     gram : LinearMap
-        The map X -> B*(B(X)); worked out when it is not given.
+        The map X -> B*(B(X)); computed when not given.
 
     Examples
     --------
@@ -44,8 +44,8 @@ class ExplainedVariance(QuadraticTerm):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "B", as_map(self.B))
-        object.__setattr__(self, "weight", checked_weight(self.weight, "ExplainedVariance", nonnegative=False))
-        settle(self, gram=lambda: Gram(self.B))
+        object.__setattr__(self, "weight", check_weight(self.weight, "ExplainedVariance", nonnegative=False))
+        derive(self, gram=lambda: Gram(self.B))
 
     @property
     def lipschitz(self) -> float:

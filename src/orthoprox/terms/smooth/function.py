@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from orthoprox._checks import checked_weight
+from orthoprox._checks import check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import SmoothTerm
 from orthoprox.terms._parameters import check_callable, gradient_of, value_of
@@ -58,8 +58,8 @@ class Smooth(SmoothTerm):
             check_callable(gradient, "The gradient of Smooth")
         object.__setattr__(self, "function", value)
         object.__setattr__(self, "derivative", gradient)
-        object.__setattr__(self, "bound", _checked_bound(lipschitz))
-        object.__setattr__(self, "weight", checked_weight(weight, "Smooth", nonnegative=False))
+        object.__setattr__(self, "bound", _check_bound(lipschitz))
+        object.__setattr__(self, "weight", check_weight(weight, "Smooth", nonnegative=False))
 
     @property
     def lipschitz(self) -> float | None:
@@ -72,7 +72,7 @@ class Smooth(SmoothTerm):
         return self.weight * gradient_of(self.function, self.derivative, X, "Smooth")
 
 
-def _checked_bound(lipschitz: Any) -> float | None:
+def _check_bound(lipschitz: Any) -> float | None:
     if lipschitz is None:
         return None
     try:

@@ -7,8 +7,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_matrix, checked_weight
-from orthoprox._fields import DERIVED, require, settle
+from orthoprox._checks import check_matrix, check_weight
+from orthoprox._fields import DERIVED, derive, require
 from orthoprox._types import Array, Scalar
 from orthoprox.maps import Gram, LinearMap, as_map
 from orthoprox.terms._base import QuadraticTerm
@@ -28,7 +28,7 @@ class LeastSquares(QuadraticTerm):
     weight : float
         The factor w.
     gram, C, square : optional
-        The map X -> B*(B(X)), the matrix B*(Y) and the number ``|Y|^2``; worked out when they are not given.
+        The map X -> B*(B(X)), the matrix B*(Y) and the number ``|Y|^2``; computed when not given.
 
     Examples
     --------
@@ -48,14 +48,14 @@ class LeastSquares(QuadraticTerm):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "B", as_map(self.B))
-        object.__setattr__(self, "weight", checked_weight(self.weight, "LeastSquares", nonnegative=False))
+        object.__setattr__(self, "weight", check_weight(self.weight, "LeastSquares", nonnegative=False))
         Y, n = self.Y, self.B.columns
         if Y is not None:
-            checked_matrix(Y, "Y")
+            check_matrix(Y, "Y")
             if n is not None:
                 wanted, given = self.B.rows(n), Y.shape[0]
                 require(wanted == given, f"Y must have as many rows as B(X), which has {wanted}; given {given}.")
-        settle(
+        derive(
             self,
             gram=lambda: Gram(self.B),
             C=lambda: None if Y is None else self.B.adjoint(Y),

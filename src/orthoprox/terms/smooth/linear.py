@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from orthoprox._checks import checked_matrix, checked_weight
+from orthoprox._checks import check_matrix, check_weight
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import QuadraticTerm
 from orthoprox.terms._parameters import check_same_shape
@@ -37,8 +37,8 @@ class Linear(QuadraticTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        checked_matrix(self.C, "C")
-        object.__setattr__(self, "weight", checked_weight(self.weight, "Linear", nonnegative=False))
+        check_matrix(self.C, "C")
+        object.__setattr__(self, "weight", check_weight(self.weight, "Linear", nonnegative=False))
 
     @property
     def lipschitz(self) -> float:

@@ -8,14 +8,14 @@ from typing import Any
 
 from array_api_compat import array_namespace, is_array_api_obj
 
-from orthoprox._checks import checked_weight
-from orthoprox._fields import DERIVED, require, settle
+from orthoprox._checks import check_weight
+from orthoprox._fields import DERIVED, derive, require
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import LinearMap, Matrix, Sparse, as_map
 from orthoprox.terms._base import QuadraticTerm
 
-_SMALL = 512  # up to this size the extreme eigenvalues are worked out
+_SMALL = 512  # up to this size the extreme eigenvalues are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Quadratic(QuadraticTerm):
     weight : float
         The factor w.
     eigenvalues : pair of floats, optional
-        A number not above the smallest eigenvalue of Q and one not below the largest; worked out for a dense Q of at
+        A number not above the smallest eigenvalue of Q and one not below the largest; computed for a dense Q of at
         most 512 rows. With them ``upper_curvature`` is exact, otherwise it is the Lipschitz constant.
 
     Examples
@@ -55,8 +55,8 @@ class Quadratic(QuadraticTerm):
         if isinstance(Q, (Matrix, Sparse)):
             _check_symmetric(Q)
         object.__setattr__(self, "Q", Q)
-        object.__setattr__(self, "weight", checked_weight(self.weight, "Quadratic", nonnegative=False))
-        settle(self, eigenvalues=lambda: _extremes(Q))
+        object.__setattr__(self, "weight", check_weight(self.weight, "Quadratic", nonnegative=False))
+        derive(self, eigenvalues=lambda: _extremes(Q))
 
     @property
     def lipschitz(self) -> float:

@@ -16,7 +16,7 @@ from orthoprox.solvers.assignment import assigned
 from orthoprox.terms import ExplainedVariance
 
 
-def scattered(problem: Problem, seed: int, like: Array) -> Array:
+def seed_components(problem: Problem, seed: int, like: Array) -> Array:
     """A nonnegative orthonormal X that grows from r columns of the data, drawn one after the other.
 
     A column b_i is drawn with a probability proportional to what the directions so far leave of it,
