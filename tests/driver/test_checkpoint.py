@@ -73,9 +73,10 @@ def test_it_is_read_without_pickle(file, monkeypatch):
 def test_an_array_that_stands_in_two_places_is_stored_once(file):
     with np.load(file) as content:
         state = json.loads(str(content["meta"]))["state"]["fields"]
-    assert state["now"]["fields"]["X"] == state["now"]["fields"]["AX"]  # A is the identity here
-    restored = solve(PROBLEM, stop=Iterations(5), resume=file).state
-    assert restored.now.X is restored.now.AX
+    point = state["best"]["fields"]["at"]["fields"]["point"]["fields"]
+    assert point["X"] == point["AX"]  # A is the identity here
+    restored = solve(PROBLEM, stop=Iterations(5), resume=file).state.best.point
+    assert restored.X is restored.AX
 
 
 def test_a_number_keeps_every_digit(tmp_path):

@@ -26,7 +26,7 @@ def assert_finite(result):
 
 
 @pytest.mark.parametrize("solver", ["oadmm-ep", "oadmm-rr"])
-@pytest.mark.parametrize("call", [1, 2, 20, 21, 22, 23])
+@pytest.mark.parametrize("call", [2, 3, 20, 21, 22, 23])  # the first is part of the start
 def test_a_prox_that_raises_once_costs_one_step(solver, call):
     original = ZeroDivisionError("no such prox")
 
@@ -49,7 +49,7 @@ def test_a_prox_that_raises_once_costs_one_step(solver, call):
     np.testing.assert_array_equal(result.history.objective, whole.history.objective[: result.iterations + 1])
 
 
-@pytest.mark.parametrize("call", [1, 2, 20, 21, 22, 23])
+@pytest.mark.parametrize("call", [2, 3, 20, 21, 22, 23])  # the first is part of the start
 def test_a_prox_that_goes_on_raising_costs_no_more(call):
     def raises(k, y):
         if k >= call:

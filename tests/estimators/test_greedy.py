@@ -6,10 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
+from orthoprox.estimators._greedy import greedy_support, is_worth_it
 
 from orthoprox import SparsePCA
 from orthoprox.estimators import _exact
-from orthoprox.estimators._greedy import greedy_support, is_worth_it
 
 X = np.random.default_rng(21).standard_normal((40, 9)) * np.linspace(1, 2, 9)
 X[:, 2:5] += 2 * np.random.default_rng(22).standard_normal((40, 1))

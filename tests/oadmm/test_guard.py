@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -76,7 +77,7 @@ def test_what_is_reported_never_gets_worse_nor_is_worse_than_the_safe_methods_ow
     method = guarded(problem, Wild(script=script))
     states = walk(method, problem, 150)
     reported = [crit(problem, method, state) for state in states]
-    assert all(b <= a for a, b in zip(reported, reported[1:], strict=False))
+    assert all(b <= a for a, b in pairwise(reported))
     safe = [(t, crit(problem, method.safe, s.safe)) for t, s in enumerate(states) if s.safe is not None]
     assert len(safe) > 50
     assert all(reported[t] <= value * (1 + 1e-9) for t, value in safe)
@@ -87,7 +88,7 @@ def test_what_is_reported_never_gets_worse_nor_is_worse_than_the_safe_methods_ow
 def test_accepted_points_bring_crit_down_by_a_constant_factor_every_memory_of_them(script):
     method = guarded(PROBLEM, Wild(script=script), falls=0.9)
     accepted = []
-    for old, new in zip(states := walk(method, PROBLEM, 400), states[1:], strict=False):
+    for old, new in pairwise(walk(method, PROBLEM, 400)):
         if new.recent != old.recent:
             accepted.append(new.recent[-1])
             assert len(new.recent) <= MEMORY
@@ -95,7 +96,7 @@ def test_accepted_points_bring_crit_down_by_a_constant_factor_every_memory_of_th
             assert new.safe.t == (0 if old.safe is None else old.safe.t) + BLOCK
     tops = [max(accepted[i : i + MEMORY]) for i in range(0, len(accepted) - MEMORY, MEMORY)]
     assert len(tops) > 3
-    assert all(b < 0.9 * a for a, b in zip(tops, tops[1:], strict=False))
+    assert all(b < 0.9 * a for a, b in pairwise(tops))
 
 
 def test_the_safe_method_goes_on_from_its_own_iterates():
@@ -117,7 +118,7 @@ def test_a_refused_method_is_tightened_and_restarts_where_the_safe_one_passes():
     last = states[-1]
     assert last.fast.tightened == last.safe.t / BLOCK
     assert 0 < last.fast.restarts < last.fast.tightened
-    for old, new in zip(states, states[1:], strict=False):
+    for old, new in pairwise(states):
         if new.fast.restarts > old.fast.restarts:
             assert np.array_equal(new.fast.at.point.X, new.safe.now.X) and new.recent[-1] == new.now.crit
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -75,7 +77,7 @@ def test_the_share_doubles_until_h_minus_g_vanishes_and_then_narrows(threshold, 
         state = METHOD.step(K_SPARSE, state)
         assert len(tried) < 40
     first = next(i for i, level in enumerate(tried) if level >= threshold)
-    assert all(b == min(2 * a, 1.0) for a, b in zip(tried[:first], tried[1 : first + 1], strict=True))
+    assert all(b == min(2 * a, 1.0) for a, b in pairwise(tried[: first + 1]))
     # The share that is kept is the least that was tried at which h - g vanished.
     assert state.closing and state.level == state.high == min(level for level in tried if level >= threshold)
     assert state.low == max((level for level in tried if level < threshold), default=0.0)

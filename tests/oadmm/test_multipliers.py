@@ -124,7 +124,7 @@ def test_it_converges_and_what_has_converged_stays(name):
     problem = PROBLEMS[name]
     for seed in range(2):
         state, reached = METHOD.init(problem, M.random(seed)), False
-        for _ in range(60):
+        for _ in range(25):
             state = METHOD.step(problem, state)
             crit = state.at.parts.total
             assert not reached or crit < 1e-8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def walk(problem, steps, seed=3, **settings):
 @pytest.fixture(params=EVERY)
 def run(request):
     problem = EVERY[request.param]
-    return problem, *walk(problem, 60, **QUICK)
+    return problem, *walk(problem, 60 if request.param in CONCAVE else 15, **QUICK)
 
 
 def now(state):
@@ -44,11 +46,11 @@ def now(state):
 def test_phases_only_advance_and_each_has_its_state(run):
     _, _, states = run
     kinds = {Phase.HOMOTOPY: HomotopyState, Phase.ROAM: ProjectionsState, Phase.SETTLE: GuardedState}
-    for old, new in zip(states, states[1:], strict=False):
+    for old, new in pairwise(states):
         assert new.phase >= old.phase and new.t == old.t + 1 and new.work >= old.work
         assert isinstance(new.inner, kinds.get(new.phase, object))
     assert states[-1].phase >= Phase.SETTLE
-    assert states[-1].work > 100
+    assert states[-1].work > 20
 
 
 def test_the_state_knows_its_own_measures(run):
@@ -62,14 +64,14 @@ def test_the_state_knows_its_own_measures(run):
         assert method.point(state) is at.point.X
 
 
-def test_nothing_seen_is_better_in_both_F_and_crit_than_the_answer(run):
+def test_the_answer_is_as_low_as_anything_seen(run):
     problem, method, states = run
-    for t in (5, 30, 60):
+    for t in (5, 10, 15):
         best, seen = states[t].best, [now(state) for state in states[: t + 1]]
         assert method.answer(problem, states[t]) is best.at
-        size = max(abs(best.objective), best.scale * np.sqrt(R))
-        assert best.objective <= min(one.objective for one in seen) + 1.0001e-4 * size * (t + 1)
-        assert not any(one.objective < best.objective - 1e-7 * size and one.crit < best.crit for one in seen)
+        assert states[t].lowest <= min(one.objective for one in seen)
+        assert best.objective <= states[t].lowest + 1.0001e-6 * best.size
+        assert not any(one.objective < best.objective - 1e-6 * best.size for one in seen)
 
 
 def test_while_it_explores_where_it_is_is_reported_unless_it_would_pass_for_a_solution():
@@ -96,7 +98,7 @@ def test_it_never_ends_above_its_start(name):
     problem = EVERY[name]
     for seed in range(3):
         X0 = problem.M.random(seed)
-        result = solve(problem, X0=X0, stop=Iterations(40))
+        result = solve(problem, X0=X0, stop=Iterations(40 if name in CONCAVE else 6))
         assert result.objective <= float(problem.objective(X0)) * (1 + 1e-9) + 1e-9
 
 
@@ -164,7 +166,7 @@ def test_the_scale_of_the_data_does_not_matter(kind):
 
     def run(c, seed):
         problem = Problem.of(ExplainedVariance(c * D, 1 / 40) + c * c * penalty, over=over)
-        method, states = walk(problem, 60, seed)
+        _, states = walk(problem, 60, seed)
         return states[-1].work, states[-1].best.objective / c**2
 
     for seed in range(2):

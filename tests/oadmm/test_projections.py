@@ -131,6 +131,10 @@ def test_a_refused_block_raises_the_penalty_past_its_last_value():
 def test_which_problems_it_takes():
     assert all(Projections.takes(problem) for problem in CONCAVE.values())
     assert not any(Projections.takes(OTHERS[name]) for name in ("groups of a matrix", "own function", "stacked"))
-    for expression in (Quadratic(S @ S) + L1(), f + L1() @ Difference(), Smooth(lambda X: (0.0, 0 * X), 1.0) + L1()):
+    for expression in (
+        Quadratic(S @ S) + L1(),
+        f + L1() @ Difference(),
+        Smooth(lambda X: (0.0, 0 * X), lipschitz=1.0) + L1(),
+    ):
         assert not Projections.takes(Problem.of(expression, over=M))
     assert Projections.takes(Problem(M=M, f=Zero(), h=L1()))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from orthoprox.solvers._polish import _Face, _Model
+from orthoprox.solvers._support import restored
 from scipy.optimize import lsq_linear
 
 from orthoprox import Problem, Stiefel
 from orthoprox.models import sparse_pca
-from orthoprox.solvers._polish import _Face, _Model
-from orthoprox.solvers._support import restored
 from orthoprox.terms import (
     L1,
     MCP,

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
-
 import orthoprox.solvers._lagrangian as lagrangian
-from orthoprox import Problem, Stiefel
-from orthoprox.maps import Entries, Identity, Matrix
+import pytest
 from orthoprox.solvers._lagrangian import (
     bending,
     depends_on_span,
@@ -18,6 +15,9 @@ from orthoprox.solvers._lagrangian import (
     multiplied,
     multiplier_step,
 )
+
+from orthoprox import Problem, Stiefel
+from orthoprox.maps import Entries, Identity, Matrix
 from orthoprox.terms import (
     L1,
     MCP,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from orthoprox.solvers._path import Path
 
 from orthoprox import Critical, Iterations, Problem, Recorder, named, solve
 from orthoprox._fields import replace
 from orthoprox.maps import Difference
 from orthoprox.problem import Certificate, criticality
-from orthoprox.solvers._path import Path
 from orthoprox.solvers.oadmm import _one_step
 from orthoprox.terms import (
     L1,

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from orthoprox.solvers._path import Path, next_level, vanishes
+from orthoprox.solvers._polish import filled, polish
+from orthoprox.solvers._support import restored
 
 from orthoprox import Critical, Iterations, Problem, named, solve
 from orthoprox._fields import replace
 from orthoprox.models import sparse_pca
-from orthoprox.solvers._path import Path, next_level, vanishes
-from orthoprox.solvers._polish import filled, polish
-from orthoprox.solvers._support import restored
 from orthoprox.solvers.oadmm import _PATIENCE
 from orthoprox.terms import L1, ExplainedVariance
 from steps.cases import PROBLEMS as ALL

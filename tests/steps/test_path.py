@@ -7,10 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
-from orthoprox import Critical, Iterations, Problem, Stiefel, solve
-from orthoprox._fields import replace
-from orthoprox.models import sparse_pca
 from orthoprox.solvers._path import (
     _NARROW,
     _STAGES,
@@ -23,6 +19,10 @@ from orthoprox.solvers._path import (
     refilled,
     vanishes,
 )
+
+from orthoprox import Critical, Iterations, Problem, Stiefel, solve
+from orthoprox._fields import replace
+from orthoprox.models import sparse_pca
 from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, NegativePart, SmoothConvex, WeightedL1
 
 N, R, K = 8, 2, 5

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from orthoprox.solvers._penalty import curvature, kinks, penalties
 
 from orthoprox import Problem
 from orthoprox._fields import replace
 from orthoprox.maps import Matrix
-from orthoprox.solvers._penalty import curvature, kinks, penalties
 from orthoprox.terms import L1, MCP, Linear
 from steps.cases import PROBLEMS as ALL
 from steps.cases import C, M, N, R, T, augmented, random_triple

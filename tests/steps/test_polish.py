@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
 from orthoprox.solvers._polish import _Face, is_sparse_enough
+
 from steps.faces import (
     K_SPARSE,
     PROBLEMS,

@@ -6,15 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from orthoprox.solvers._polish import _Face, filled, is_sparse_enough, polish, polishable
+from orthoprox.solvers._support import restored
+from orthoprox.solvers._trust import Truncated
 
 from orthoprox import Critical, Iterations, Problem, Stiefel, solve
 from orthoprox.maps import Difference, Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Certificate, criticality
 from orthoprox.solvers import _polish
-from orthoprox.solvers._polish import _Face, filled, is_sparse_enough, polish, polishable
-from orthoprox.solvers._support import restored
-from orthoprox.solvers._trust import Truncated
 from orthoprox.terms import L0, L1, ExplainedVariance, GroupL2, LargestK, NegativePart, Quadratic, Smooth
 from steps.faces import (
     K_SPARSE,

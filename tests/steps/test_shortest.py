@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from orthoprox.solvers._shortest import shortest
 from scipy.optimize import lsq_linear
 
 from orthoprox import Stiefel
 from orthoprox.solvers import _shortest
-from orthoprox.solvers._shortest import shortest
 
 N, R = 14, 4
 M = Stiefel(N, R)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from orthoprox.solvers._support import Support, restored
 
 from orthoprox.solvers import _support
-from orthoprox.solvers._support import Support, restored
 
 N, R = 12, 4
 

@@ -97,11 +97,16 @@ class Snapshot:
         """Crit, the sum of its parts."""
         return self.criticality_parts.total
 
+    @cached_property
+    def answer(self) -> Certificate:
+        """The triple that the run returns if it ends here."""
+        return self.solver.answer(self.problem, self.state)
+
     def remeasure(self) -> Snapshot:
-        """The same iteration, measured with products computed anew at X instead of those the solver carries."""
+        """The answer, measured with products computed anew instead of those the solver carries."""
         fresh = Snapshot(self.problem, self.solver, self.state, self.t, self.seconds, self._record, self.limit)
-        carried = self.certificate
-        fresh.certificate = Certificate(self.problem.at(self.X), carried.y, carried.z)
+        fresh.X = self.answer.point.X
+        fresh.certificate = Certificate(self.problem.at(fresh.X), self.answer.y, self.answer.z)
         fresh._measured = None
         return fresh
 

@@ -224,7 +224,7 @@ class _Run:
     def _close(self, now: Snapshot, failure: Exception | None) -> Exception | None:
         """Record the end and close every observer, even if some raise; return the first error."""
         closing = [getattr(watch, "close", None) for watch in self.observers]
-        for act in (self.record.record, lambda now: now.certificate, *closing):
+        for act in (self.record.record, lambda now: now.answer, *closing):
             try:
                 if act is not None:
                     act(now)
@@ -266,19 +266,19 @@ class _Run:
             return math.nan, Criticality(math.nan, math.nan, math.nan)
 
     def _result(self, now: Snapshot, status: Status) -> Result[Any]:
-        y, z = None, None
+        X, y, z = now.X, None, None
         try:
-            y, z = now.certificate.y, now.certificate.z
+            X, y, z = now.answer.point.X, now.answer.y, now.answer.z
         except Exception:
             self.notes.append("y and z could not be computed; the last iterate is in result.state")
         objective, criticality, status = self._measure(now, status)
         return Result(
-            X=now.X,
+            X=X,
             y=y,
             z=z,
             objective=objective,
             criticality_parts=criticality,
-            infeasibility=now.infeasibility,
+            infeasibility=float(self.problem.M.infeasibility(X)),
             status=status,
             iterations=now.t,
             seconds=now.seconds,

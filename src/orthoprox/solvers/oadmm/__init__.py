@@ -11,6 +11,7 @@ is proved.
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -60,7 +61,9 @@ class OADMMState:
     """The state of the method whose phase it is."""
     attempts: Attempts
     best: Iterate
-    """The best point seen: the lowest F, and of equal ones the least Crit."""
+    """The best point seen: the lowest F, and of even ones the least Crit."""
+    lowest: float
+    """The lowest F seen, which the best point never exceeds by more than counts as even."""
     returns: int
     """How often blocks have settled above the best point and begun there again."""
     work: int
@@ -177,7 +180,16 @@ class OADMM(Solver[OADMMState]):
             inner = self.blocks(problem).init(problem, X0)
             phase = Phase.ROAM
         attempts = self._finish.begin(problem, inner.at)
-        state = OADMMState(t=0, phase=phase, inner=inner, attempts=attempts, best=inner.at, returns=0, work=0)
+        state = OADMMState(
+            t=0,
+            phase=phase,
+            inner=inner,
+            attempts=attempts,
+            best=inner.at,
+            lowest=inner.at.objective,
+            returns=0,
+            work=0,
+        )
         return self._advance(problem, state)
 
     def step(self, problem: Problem, state: OADMMState) -> OADMMState:
@@ -215,8 +227,10 @@ class OADMM(Solver[OADMMState]):
         """Keep the best point, and go on to the next phase where this one is over."""
         now, inner = _now(state), state.inner
         for seen in (now, inner.reported) if isinstance(inner, GuardedState) else (now,):
-            if self._is_better(seen, state.best):
-                state = replace(state, best=seen)
+            lowest = min(state.lowest, seen.objective)
+            even = seen.objective - lowest <= self.tuning.even * seen.size
+            best = seen if even and self._is_better(seen, state.best) else state.best
+            state = replace(state, best=best, lowest=lowest)
         if isinstance(inner, HomotopyState) and inner.finished:
             sparse = vanishes(problem, now.y)  # roaming would lose these zeros again
             inner = ProjectionsState(t=0, at=now, rises=self.explore if sparse else 0)
@@ -254,7 +268,9 @@ class OADMM(Solver[OADMMState]):
     def _reported(self, state: OADMMState) -> Iterate:
         """The best point seen; while exploring, where the method is, unless that would pass for a solution."""
         now = _now(state)
-        return now if state.phase < Phase.SETTLE and now.crit > state.best.crit else state.best
+        broken = not math.isfinite(now.objective + now.crit)  # which whoever watches has to see
+        exploring = state.phase < Phase.SETTLE and now.crit > state.best.crit
+        return now if broken or exploring else state.best
 
     def point(self, state: OADMMState) -> Array:
         return self._reported(state).point.X

@@ -33,6 +33,11 @@ class Iterate:
     def z(self) -> Array:
         return self.at.z
 
+    @property
+    def size(self) -> float:
+        """The size of F: that of its value, or of the gradients times |X| where the value happens to be small."""
+        return max(abs(self.objective), self.scale * float(norm(self.point.X)))
+
     def is_exact(self) -> bool:
         """Whether Crit is nothing but rounding."""
         return self.crit <= rounding(self.point.X, self.scale)
@@ -55,8 +60,7 @@ def is_better(one: Iterate, other: Iterate, level: float, even: float) -> bool:
     Two values of F are even where they differ by no more than the Crit of the more critical point times |X|, by which
     it may still move; but always below a relative ``level``, and never above a relative difference of ``even``.
     """
-    length = float(norm(one.point.X))
-    size = max(abs(one.objective), one.scale * length)
-    slack = min(max(min(one.crit, other.crit) * length, level * size), even * size)
+    room = min(one.crit, other.crit) * float(norm(one.point.X))
+    slack = min(max(room, level * one.size), even * one.size)
     difference = one.objective - other.objective
     return difference < -slack or (difference <= slack and one.crit < other.crit)

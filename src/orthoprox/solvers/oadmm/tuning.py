@@ -116,4 +116,4 @@ class Tuning:
     least_radius: float = 0.02
     returns: float = 4.0
     level: float = 1e-8
-    even: float = 1e-4
+    even: float = 1e-6
