@@ -12,6 +12,7 @@ from orthoprox._fields import reweighted
 from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.maps._base import LinearMap
+from orthoprox.terms._derivative import EntrywiseDerivative, ProxDerivative
 from orthoprox.terms._expression import Expression, Summand
 
 
@@ -152,6 +153,15 @@ class ProximableTerm(Term):
     def prox(self, y: Array, mu: Scalar) -> Array:
         """The minimiser of ``h(v) + |v - y|^2 / (2 mu)`` over v."""
 
+    @property
+    def has_prox_derivative(self) -> bool:
+        """Whether ``prox_derivative`` returns an operator."""
+        return False
+
+    def prox_derivative(self, y: Array, mu: Scalar) -> ProxDerivative | None:
+        """The derivative of the prox at y, one of several at a kink; None for a term that does not know it."""
+        return None
+
     @abc.abstractmethod
     def subgradient(self, y: Array) -> Array:
         """One subgradient at y, always the same one at the same y."""
@@ -172,6 +182,13 @@ class EntrywiseTerm(ProximableTerm):
     @abc.abstractmethod
     def prox_slope(self, y: Array, mu: Scalar) -> Array:
         """The derivative of the prox, entry by entry; one of the one-sided ones at a kink."""
+
+    @property
+    def has_prox_derivative(self) -> bool:
+        return True
+
+    def prox_derivative(self, y: Array, mu: Scalar) -> ProxDerivative:
+        return EntrywiseDerivative(self.prox_slope(y, mu))
 
     @abc.abstractmethod
     def subdifferential(self, y: Array) -> tuple[Array, Array]:

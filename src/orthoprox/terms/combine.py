@@ -15,6 +15,7 @@ from orthoprox._checks import checked_matrix, checked_weight
 from orthoprox._fields import require
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm, ProximableTerm, QuadraticTerm, SmoothTerm
+from orthoprox.terms._derivative import ProxDerivative, StackedDerivative
 from orthoprox.terms._parameters import check_broadcasts
 from orthoprox.terms.zero import Zero
 
@@ -251,6 +252,15 @@ class SeparableSum(ProximableTerm):
     def prox(self, y: Array, mu: Scalar) -> Array:
         return array_namespace(y).concat([h.prox(block, mu) for h, block in self._blocks(y)], axis=0)
 
+    @property
+    def has_prox_derivative(self) -> bool:
+        return all(h.has_prox_derivative for h in self.parts)
+
+    def prox_derivative(self, y: Array, mu: Scalar) -> ProxDerivative | None:
+        parts = tuple(h.prox_derivative(block, mu) for h, block in self._blocks(y))
+        known = tuple(part for part in parts if part is not None)
+        return StackedDerivative(known, self.rows) if len(known) == len(parts) else None
+
     def subgradient(self, y: Array) -> Array:
         return array_namespace(y).concat([h.subgradient(block) for h, block in self._blocks(y)], axis=0)
 
@@ -311,6 +321,13 @@ class Shifted(ProximableTerm):
 
     def prox(self, y: Array, mu: Scalar) -> Array:
         return self._beside(y) + self._weighted().prox(self._moved(y), mu)
+
+    @property
+    def has_prox_derivative(self) -> bool:
+        return self.h.has_prox_derivative
+
+    def prox_derivative(self, y: Array, mu: Scalar) -> ProxDerivative | None:
+        return self._weighted().prox_derivative(self._moved(y), mu)
 
     def subgradient(self, y: Array) -> Array:
         return self._weighted().subgradient(self._moved(y))

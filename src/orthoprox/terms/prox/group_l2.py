@@ -12,6 +12,7 @@ from orthoprox._fields import require
 from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm, ProximableTerm
+from orthoprox.terms._derivative import GroupDerivative, ProxDerivative, group_dots
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,20 @@ class GroupL2(ProximableTerm, ConvexTerm):
         stays = norms > t
         return y * xp.where(stays, 1.0 - t / xp.where(stays, norms, 1.0), 0.0)
 
+    @property
+    def has_prox_derivative(self) -> bool:
+        return True
+
+    def prox_derivative(self, y: Array, mu: Scalar) -> ProxDerivative:
+        # A group b longer than t has the derivative (1 - t/|b|) I + (t/|b|^3) b b'; a shorter one has zero.
+        xp = array_namespace(y)
+        norms, t = self._norms(y), mu * self.weight
+        stays = norms > t
+        norms, nothing = xp.where(stays, norms, xp.ones_like(norms)), xp.zeros_like(norms)
+        scale = xp.where(stays, 1.0 - t / norms, nothing)
+        along = y * xp.where(stays, xp.sqrt(t / norms) / norms, nothing)
+        return GroupDerivative(scale, along, self.by)
+
     def subgradient(self, y: Array) -> Array:
         xp = array_namespace(y)
         norms = self._norms(y)
@@ -70,8 +85,7 @@ class GroupL2(ProximableTerm, ConvexTerm):
 
     def dots(self, a: Array, b: Array) -> Array:
         """The scalar products of the groups of a with those of b, along the axis that is kept."""
-        xp, axis = array_namespace(a), (-1 if self.by == "rows" else -2)
-        return xp.vecdot(a, b, axis=axis)[(..., None) if self.by == "rows" else (..., None, slice(None))]
+        return group_dots(a, b, self.by)
 
     def _norms(self, y: Array) -> Array:
         return array_namespace(y).sqrt(self.dots(y, y))
