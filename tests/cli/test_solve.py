@@ -268,7 +268,7 @@ def test_models_say_what_they_take(tmp_path, arguments, sentence):
 
 
 def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(tmp_path, monkeypatch):
-    monkeypatch.setattr(SOLVERS["manpg"], "scope", Scope(concave=False))
+    monkeypatch.setattr(type(SOLVERS["manpg"]), "scope", Scope(concave=False))
     call = ("solve", "sparse-pca", "digits-80-12", "--solver", "manpg", "--iterations", 3, "--out", tmp_path)
     assert invoke(*call).exit_code == 0
     done = invoke(*call, "-k", 5)
@@ -299,7 +299,7 @@ def test_a_run_that_blows_up_is_told_and_kept(tmp_path):
             return new
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SOLVERS, "oadmm-ep", Wild)
+        patch.setitem(SOLVERS, "oadmm-ep", Wild())
         done = invoke(*call, "--out", tmp_path / "out")
     assert done.exit_code == 1
     assert json.loads(done.stdout)["status"] == "not_finite"

@@ -9,7 +9,7 @@ import pytest
 from experiments.tiny import tiny
 from orthoprox._fields import replace
 from orthoprox.experiments import BUILTIN, builtin, from_mapping, read
-from orthoprox.solvers import SOLVERS
+from orthoprox.solvers import named
 
 PAPER = {"figure1": 50, "figure2": 500, "figure3": 10, "figure4": 100, "figure5": 1000}
 
@@ -44,7 +44,7 @@ def test_every_builtin_method_can_be_made(name, quick):
     experiment = builtin(name, quick=quick)
     for method in experiment.methods:
         for weight in experiment.weights:
-            SOLVERS[method.solver](**method.settled(weight))
+            named(method.solver, **method.settled(weight))
     assert all(dataset.startswith("digits-") for dataset in experiment.datasets) == quick
 
 

@@ -70,7 +70,7 @@ def test_penalties_are_finite(method):
             assert (state.beta, state.lam) == (2 * L if method.form == "two-block" else L, L)
         if method.name == "madmm":  # and may fall
             E = np.ones((N, R))
-            assert chosen._balanced(problem, 0, 4 * L, 0 * E, E) == 0.5
+            assert chosen._penalty_factor(problem, 0, 4 * L, 0 * E, E) == 0.5
     alone = Problem.of(Nonnegative(), over=M)  # neither f nor h has a scale
     state = method.for_problem(alone).init(alone, M.random(0))
     assert (state.rho if method.name == "madmm" else state.lam) == 1.0

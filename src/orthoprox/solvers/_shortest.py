@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from orthoprox._linalg import inner
+from orthoprox._linalg import conjugate_gradients, inner
 from orthoprox._types import Array
-from orthoprox.solvers._newton import conjugate_gradients
 from orthoprox.solvers._support import Support
 
 _STEPS = 30
@@ -59,7 +58,7 @@ def shortest(X: Array, base: Array, z: Array, low: Array, high: Array, enough: f
         def apply(D: Array, support: Support = support, ridge: float = ridge) -> Array:
             return support.apply(D) + ridge * D
 
-        D = conjugate_gradients(apply, C, 1e-2, r * r)
+        D = conjugate_gradients(apply, C, tolerance=1e-2, most=r * r).x
         trial = left_over(Lam - D)
         moved = trial[2] < square - 1e-2 * float(inner(C, D))
         if moved:

@@ -18,11 +18,10 @@ from orthoprox.solvers import _path
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._lagrangian import Multiplied, first_penalty, has_newton_steps, multiplied, multiplier_step
-from orthoprox.solvers._manial import ManIALState
 from orthoprox.solvers._path import Path, next_level, raised, vanishes
 from orthoprox.solvers._penalty import penalties
 from orthoprox.solvers._polish import Polished, filled, is_sparse_enough, polish, polishable
-from orthoprox.solvers.manial_1 import ManIAL1
+from orthoprox.solvers.manial import ManIAL, ManIALState
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
 from orthoprox.terms import LargestK, Zero
 
@@ -157,7 +156,7 @@ class OADMM(Solver[OADMMState]):
             radius=0.1 * math.sqrt(problem.M.r),
             paper=OADMMEPState(t=0, now=now, before=now, y=y, z=z, L=_lipschitz(problem, X0)),
             newton=multiplied(problem, now, z, first_penalty(problem, now)) if by_newton else None,
-            inner=None if one_step or by_newton else ManIAL1().for_problem(problem).init(problem, X0),
+            inner=None if one_step or by_newton else ManIAL().for_problem(problem).init(problem, X0),
             steps=0,
         )
 
@@ -246,7 +245,7 @@ class OADMM(Solver[OADMMState]):
             now, y, z, steps = newton.now, newton.y, newton.z, newton.products - before
         elif inner is not None:
             before = inner.inner
-            inner = ManIAL1().for_problem(problem).step(problem, inner)
+            inner = ManIAL().for_problem(problem).step(problem, inner)
             now, y, z, steps = inner.now, inner.Y, -1.0 * inner.Z, inner.inner - before
         else:
             found = penalties(problem, state.now, state.z, self.roam, self.settle)
