@@ -11,7 +11,7 @@ import pytest
 from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, named, solve
 from orthoprox.solvers import MADMMState
 from orthoprox.solvers._rgbb import PenaltyFunction, rgbb
-from orthoprox.terms import L1, ExplainedVariance, Zero
+from orthoprox.terms import L1, ExplainedVariance
 from steps.cases import PROBLEMS, B, M, random_triple
 from steps.checks import walk
 from steps.descents import descent, psi
@@ -131,17 +131,6 @@ def test_without_h_every_step_is_a_descent_on_f_tied_to_the_last_point():
     ell = state.L + state.rho
     found = rgbb(tied, state.now, length=state.length, ell=ell, tolerance=1e-8, most=10, done=state.inner)
     assert np.array_equal(solver.step(problem, state).now.X, found.point.X)
-
-
-def test_without_h_and_penalty_it_is_plain_descent_on_f():
-    # The tie to the last point goes with rho
-    problem = Problem.of(ExplainedVariance(B, 0.1), over=M)
-    X = M.random(0)
-    solver = named("madmm", rho0=1e-30, balance=0, most_inner=12)
-    plain = PenaltyFunction(problem, 0.0 * X, 1.0, 0.0 * X)
-    assert isinstance(problem.h, Zero)
-    found = rgbb(plain, problem.at(X), length=1e-3, ell=problem.f.lipschitz, tolerance=1e-8, most=12)
-    assert np.allclose(walk(problem, solver, X, 1).now.X, found.point.X, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,6 @@ def test_the_scope_says_so():
     assert str(named("obcd").scope).endswith("h need not be Lipschitz")  # covered by its theory
 
 
-@pytest.mark.parametrize("name", ["oadmm-ep", "radmm", "manial-1", "spgm-rr", "subgradient"])
-def test_others_refuse_it_for_good(name):
-    with pytest.raises(UnsupportedProblem, match=f"{name} needs a Lipschitz h; given L0"):
-        solve(COUNT, name)
-
-
 def test_penalties_are_finite(method):
     for problem in (COUNT, CONE):
         L = problem.f.lipschitz

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -58,116 +59,45 @@ def test_defaults_are_those_of_the_papers(name):
 
 
 REFUSED = {
-    "oadmm-ep": [
-        ({"beta0": 0.0}, "beta0 must be positive; given 0.0"),
-        ({"p": 1.0}, r"p must lie in \(0, 1\)"),
-        ({"xi": 0.0}, r"xi must lie in \(0, 1\]"),
-        ({"sigma": 2.0}, r"sigma must lie"),
-        ({"sigma": 0.9}, r"sigma must lie in \[1, 2\)"),
-        ({"tau": 4.0}, "tau must be at least 4/"),
-        ({"theta": 1.0}, "theta must be above 1"),
-        ({"alpha": 0.5}, "alpha must lie in"),
-        ({"alpha": -0.1}, "alpha must lie in"),
-        ({"tau": -1.0, "strict_theory": False}, "tau must not be negative"),
-        ({"sigma": 2.5, "strict_theory": False}, "sigma must lie in"),
-        ({"xi": -1.0, "strict_theory": False}, "p and xi must not be negative"),
-        ({"theta": 0.0, "strict_theory": False}, "theta must be positive"),
-        ({"alpha": 1.0, "strict_theory": False}, "alpha must lie in"),
-    ],
-    "oadmm-rr": [
-        ({"rho": 0.0}, "rho must be positive"),
-        ({"gamma": 1.0}, r"gamma must lie in \(0, 1\)"),
-        ({"delta": 0.5}, r"delta must lie in \(0, 1/max\(1, 2 rho\)\) = \(0, 0.5\)"),
-        ({"length": "long"}, "length must be one of"),
-        ({"b_range": (1.0, 0.5)}, "b_range must be two positive numbers in order"),
-        ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),
-        ({"refresh": 0}, "refresh must be at least 1"),
-        ({"tau": 1.0}, "tau must be at least"),
-        ({"beta0": -1.0}, "beta0 must be positive"),
-    ],
-    "madmm": [
-        ({"rho0": 0.0}, "rho0 must be positive"),
-        ({"most_inner": 0}, "most_inner must be at least 1"),
-        ({"balance": -1}, "balance must not be negative"),
-        ({"inexact": -0.1}, "inexact must not be negative"),
-    ],
-    "manial-1": [
-        ({"inner": "steps"}, "inner must be one of .*; given 'steps'"),
-        ({"nu0": 0.0}, "nu0 must be positive"),
-        ({"rho": 1.0}, "rho must be above 1"),
-        ({"tau": 1.0}, r"tau must lie in \(0, 1\)"),
-        ({"tol": 0.0}, "tol must be positive"),
-        ({"most_inner": 0}, "most_inner must be at least 1"),
-        ({"least_gradient": -1.0}, "least_gradient must not be negative"),
-        ({"dual_step": "long"}, "dual_step must be 'classical' or 'damped'"),
-    ],
-    "manpg": [
-        ({"inner": "cg"}, "inner must be one of .*; given 'cg'"),
-        ({"length": 0.0}, "length must be positive"),
-        ({"growth": 0.99}, "growth must be at least 1"),
-        ({"delta": 0.6}, r"delta must lie in \(0, 1/2\]"),
-        ({"delta": 0.0}, r"delta must lie in \(0, 1/2\]"),
-        ({"gamma": 1.0}, r"gamma must lie in \(0, 1\)"),
-        ({"floor": 1.0}, r"floor must lie in \[0, 1\)"),
-        ({"refresh": 0}, "refresh must be at least 1"),
-    ],
-    "obcd": [
-        ({"sweep": "parallel"}, "sweep must be 'sequential' or 'jacobi'; given 'parallel'"),
-        ({"working_set": "greedy"}, "working_set must be one of random, cyclic"),
-        ({"alpha": 0.0}, "alpha must be positive"),
-        ({"rounds": 0}, "rounds must be at least 1"),
-        ({"refresh": 0}, "refresh must be at least 1"),
-        ({"seed": -1}, "seed must not be negative"),
-    ],
-    "socm": [
-        ({"beta": 0.0}, "beta must be positive"),
-        ({"lam": -1.0}, "lam must be positive"),
-        ({"form": "one-block"}, "form must be one of"),
-        ({"solve": "inverse"}, "solve must be one of"),
-        ({"most_inner": 0}, "most_inner must be at least 1"),
-        ({"inner_tol": -1.0}, "inner_tol must not be negative"),
-    ],
-    "radmm": [
-        ({"beta": 0.0}, "beta must be positive"),
-        ({"mu": -1.0}, "mu must not be negative"),
-        ({"eta": 0.0}, "eta must be positive"),
-        ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),
-    ],
-    "rsg": [
-        ({"eta0": 0.0}, "eta0 must be positive"),
-        ({"rule": "linear"}, "rule must be one of"),
-        ({"rule": "constant", "budget": 0}, "budget must be at least 1"),
-        ({"budget": 10}, "budget belongs to the constant rule"),
-        ({"rule": "constant"}, "A constant length needs eta0, or the budget"),
-        ({"ratio": 1.0}, r"ratio must lie in \(0, 1\)"),
-        ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),
-    ],
-    "spgm-ep": [
-        ({"schedule": "fast"}, "schedule must be one of"),
-        ({"mu0": 0.0}, "mu0 must be positive"),
-        ({"p": 0.0}, "p must be positive"),
-        ({"schedule": "oadmm", "beta0": -1.0}, "beta0 must be positive"),
-        ({"xi": -1.0}, "xi must not be negative"),
-        ({"beta0": 3.0}, "beta0 does not belong to schedule = 'power', where mu0 sets"),
-        ({"schedule": "oadmm", "mu0": 3.0}, "mu0 does not belong to schedule = 'oadmm', where beta0 sets"),
-        ({"theta": 0.0}, "theta must be positive"),
-    ],
-    "spgm-rr": [
-        ({"mu0": 0.0}, "mu0 must be positive"),
-        ({"length": "exact"}, "length must be one of .*; given 'exact'"),
-        ({"length": "fixed", "retraction": "qr"}, "rests on a bound for retraction = 'polar'; given 'qr'"),
-        ({"eta0": 0.0}, "eta0 must be positive"),
-        ({"grow_after": 0}, "grow_after must be at least 1, or None"),
-        ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),
-        ({"refresh": 0}, "refresh must be at least 1"),
-    ],
-    "subgradient": [({"eta0": 0.0}, "eta0 must be positive"), ({"q": 1.5}, r"q must lie in \[0, 1\]")],
+    "oadmm-ep": "beta0=0.0 | p=1.0 | xi=0.0 | sigma=2.0 | sigma=0.9 | tau=4.0 | theta=1.0 | alpha=0.5 | "
+    "alpha=-0.1 | strict_theory=False, tau=-1.0 | strict_theory=False, sigma=2.5 | "
+    "strict_theory=False, xi=-1.0 | strict_theory=False, theta=0.0 | "
+    "strict_theory=False, alpha=1.0",
+    "oadmm-rr": "rho=0.0 | gamma=1.0 | delta=0.5 | length='long' | b_range=(1.0, 0.5) | tau=1.0 | "
+    "retraction='cayley' | refresh=0 | beta0=-1.0",
+    "madmm": "rho0=0.0 | most_inner=0 | balance=-1 | inexact=-0.1",
+    "manial-1": "inner='steps' | nu0=0.0 | rho=1.0 | tau=1.0 | tol=0.0 | most_inner=0 | "
+    "least_gradient=-1.0 | dual_step='long'",
+    "manpg": "inner='cg' | length=0.0 | growth=0.99 | delta=0.6 | delta=0.0 | gamma=1.0 | floor=1.0 | refresh=0",
+    "obcd": "sweep='parallel' | working_set='greedy' | alpha=0.0 | rounds=0 | refresh=0 | seed=-1",
+    "socm": "beta=0.0 | lam=-1.0 | form='one-block' | solve='inverse' | most_inner=0 | inner_tol=-1.0",
+    "radmm": "beta=0.0 | mu=-1.0 | eta=0.0 | retraction='cayley'",
+    "rsg": "eta0=0.0 | rule='linear' | rule='constant', budget=0 | ratio=1.0 | retraction='cayley'",
+    "spgm-ep": "schedule='fast' | mu0=0.0 | p=0.0 | schedule='oadmm', beta0=-1.0 | xi=-1.0 | theta=0.0",
+    "spgm-rr": "mu0=0.0 | length='exact' | eta0=0.0 | grow_after=0 | retraction='cayley' | refresh=0 | "
+    "length='fixed', retraction='qr'",
+    "subgradient": "eta0=0.0 | q=1.5",
 }
+"""Settings of which the last is out of its range."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_settings_outside_their_range_are_refused(name):
-    for settings, sentence in REFUSED[name]:
+    for text in REFUSED[name].split(" | "):
+        settings = eval(f"dict({text})")
+        setting, value = list(settings.items())[-1]
+        sentence = rf"^[^;]*\b{setting}\b.*; given .*{re.escape(repr(value))}"
+        with pytest.raises(ValueError, match=sentence):
+            named(name, **settings)
+
+
+def test_settings_that_do_not_go_together_are_refused():
+    for name, settings, sentence in (
+        ("rsg", {"budget": 10}, "budget belongs to the constant rule"),
+        ("rsg", {"rule": "constant"}, "A constant length needs eta0, or the budget"),
+        ("spgm-ep", {"beta0": 3.0}, "beta0 does not belong to schedule = 'power', where mu0 sets"),
+        ("spgm-rr", {"schedule": "oadmm", "mu0": 3.0}, "mu0 does not belong to schedule = 'oadmm', where beta0 sets"),
+    ):
         with pytest.raises(ValueError, match=sentence):
             named(name, **settings)
 

@@ -10,7 +10,6 @@ import pytest
 
 from orthoprox import Problem
 from orthoprox.solvers import _rgbb
-from orthoprox.solvers._augmented import smooth_part
 from orthoprox.solvers._rgbb import PenaltyFunction, rgbb
 from orthoprox.terms import ExplainedVariance
 from steps.cases import PROBLEMS, B, M, numerical_gradient, random_triple
@@ -89,22 +88,6 @@ def test_a_descent_ends_at_its_tolerance_and_does_nothing_at_a_stationary_point(
     assert problem.objective(found.point) == pytest.approx(-np.sum(values[:3] ** 2) / 2, rel=1e-12)
     again = rgbb(merit, found.point, length=0.3, ell=problem.f.lipschitz, tolerance=1e-8, most=500)
     assert (again.steps, again.point) == (0, found.point)
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_the_two_lagrangians_agree_up_to_the_sign_of_the_multiplier(name):
-    problem = PROBLEMS[name]
-    rng, X, _, _, z = random_triple(problem, 1)
-    xi = rng.standard_normal(X.shape)
-    now = problem.at(X)
-    manial = PenaltyFunction(problem, xi, NU, z / NU)  # Z = z
-    y = manial.partner(now.AX)
-    madmm = PenaltyFunction(problem, xi, NU, -(-z / NU), fixed=y)  # U = -z / NU
-    assert np.allclose(manial.gradient(now, y), madmm.gradient(now, y), atol=1e-12)
-    assert manial.value(now, y) == pytest.approx(madmm.value(now, y) + problem.h.value(y))
-    # and with that of the other methods, z -> -z, up to what does not depend on X
-    square = np.sum(z * z) / (2 * NU)
-    assert madmm.value(now, y) == pytest.approx(smooth_part(problem, now, y, -z, NU) - np.sum(xi * X) + square)
 
 
 def test_one_product_with_the_data_per_inner_step(monkeypatch):

@@ -17,7 +17,7 @@ from orthoprox.terms import (
     LeastSquares,
 )
 from steps.cases import PROBLEMS, B, C, M, N, R, Y, numerical_gradient, random_triple
-from steps.checks import check_doublings, check_majorises, factor, walk
+from steps.checks import check_doublings, check_majorises, factor
 from steps.descents import MODES, best_of_three_starts
 
 BETA, LAM = 40.0, 15.0
@@ -165,14 +165,6 @@ def test_a_fixed_point_is_critical(settings):
     G = problem.f.gradient(state.P) - problem.g.subgradient(state.P) + problem.A.adjoint(state.z)
     assert np.allclose(G, -state.beta * state.B, atol=1e-5)  # the multiplier of X = P is normal to the manifold
     assert np.allclose(M.tangent(state.P, state.B), 0, atol=1e-6)
-
-
-def test_the_three_block_form_with_many_gradient_steps_is_the_factored_one():
-    problem = PROBLEMS["groups of a matrix"]
-    exact, steps = (named("socm", beta=BETA, lam=LAM, **s) for s in ({}, {"solve": "linearised", "most_inner": 5000}))
-    a, b = (walk(problem, solver, M.random(0), 10) for solver in (exact, steps))
-    assert np.allclose(a.P, b.P, atol=1e-8)
-    assert a.inner == 0 < b.inner
 
 
 def test_the_way_of_solving_is_chosen(monkeypatch):
