@@ -185,7 +185,7 @@ class ByRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Compressed:
+class Compression:
     """Any other derivative, by its products."""
 
     derivative: ProxDerivative
@@ -193,9 +193,9 @@ class Compressed:
     K: Array | float = 0.0
     c: float = 1.0
 
-    def plus(self, K: Array, c: float) -> Compressed:
+    def plus(self, K: Array, c: float) -> Compression:
         """The map ``J/c + K``, as in ``ByColumns``."""
-        return Compressed(self.derivative, self.X, K, c)
+        return Compression(self.derivative, self.X, K, c)
 
     def __call__(self, D: Array) -> Array:
         product = self.X.T @ self.derivative(self.X @ D) / self.c
@@ -211,7 +211,7 @@ class Compressed:
 
 def compress(
     derivative: ProxDerivative | None, X: Array, products: Array | None = None
-) -> ByColumns | ByRows | Compressed:
+) -> ByColumns | ByRows | Compression:
     """The map D -> X' dprox[X D] for the derivative of a prox.
 
     Parameters
@@ -224,7 +224,7 @@ def compress(
     if isinstance(derivative, EntrywiseDerivative):
         return ByColumns(_column_matrices(X, derivative.slope, products))
     if not isinstance(derivative, GroupDerivative):
-        return Compressed(derivative, X)
+        return Compression(derivative, X)
     scale, along = derivative.scale, derivative.along
     if derivative.by == "rows":
         return ByRows(X.T @ (scale * X), X, along)
@@ -232,7 +232,7 @@ def compress(
     return ByColumns(scale[0, :, None, None] * (X.T @ X) + U.T[:, :, None] * U.T[:, None, :])
 
 
-def newton_direction(J: ByColumns | ByRows | Compressed, E: Array, s: float, dense: bool | None = None) -> Array:
+def newton_direction(J: ByColumns | ByRows | Compression, E: Array, s: float, dense: bool | None = None) -> Array:
     """The symmetric d with ``(J + eta) d = -E``, where J is the derivative of E and eta vanishes with E."""
     xp, size, r = array_namespace(E), float(norm(E)), E.shape[0]
     # The size of J is at most 4 s: eta is proportional to s, and large enough not to be lost in J's rounding.

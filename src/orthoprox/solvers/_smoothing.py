@@ -84,19 +84,19 @@ def default_width(problem: Problem, AX: Array) -> float:
     return 0.1 * (median or float(xp.mean(sizes)) or 1.0) / slope
 
 
-def smoothed_gradient(problem: Problem, point: Point, z: Array) -> Array:
+def objective_gradient(problem: Problem, point: Point, z: Array) -> Array:
     """``grad f(X) - dg(X) + A*(z)``, with the z = grad h_mu(A(X)) of the smoothed h."""
     smooth = problem.f.gradient_at(point.X, point.HX) - problem.g.subgradient(point.X)
     return smooth + problem.A.adjoint(z)
 
 
-def smoothed_certificate(problem: Problem, now: Point, mu: Scalar) -> Certificate:
+def prox_certificate(problem: Problem, now: Point, mu: Scalar) -> Certificate:
     """X with the prox of A(X), and the gradient of the smoothed h there."""
     v = problem.h.prox(now.AX, mu)
     return Certificate(now, v, (now.AX - v) / mu)
 
 
-def smoothed_objective(problem: Problem, now: Point, mu: Scalar) -> tuple[Array, Callable[[Point], Scalar], Scalar]:
+def objective_near(problem: Problem, now: Point, mu: Scalar) -> tuple[Array, Callable[[Point], Scalar], Scalar]:
     """The objective ``f - g + h_mu(A(.))`` near a point.
 
     Returns
@@ -115,4 +115,4 @@ def smoothed_objective(problem: Problem, now: Point, mu: Scalar) -> tuple[Array,
         return f.change(now.X, now.HX, new.X, new.HX) + rest
 
     size = xp.abs(f.value_at(now.X, now.HX)) + xp.abs(g_now) + xp.abs(h_now)
-    return smoothed_gradient(problem, now, z), change, rounding(now.X, size + 1e-300)
+    return objective_gradient(problem, now, z), change, rounding(now.X, size + 1e-300)

@@ -14,7 +14,7 @@ from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import backtrack_lipschitz, local_lipschitz
-from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, smoothed_certificate, smoothed_gradient
+from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_gradient, prox_certificate
 from orthoprox.terms.envelope import envelope_gradient
 
 
@@ -98,7 +98,7 @@ class SPGMEP(Solver[SPGMEPState]):
     def step(self, problem: Problem, state: SPGMEPState) -> SPGMEPState:
         f, X = problem.f, state.now.X
         mu = self._smoothing.at(state.mu0, state.t)
-        G = smoothed_gradient(problem, state.now, envelope_gradient(problem.h, state.now.AX, mu))
+        G = objective_gradient(problem, state.now, envelope_gradient(problem.h, state.now.AX, mu))
 
         def move(L: Scalar) -> Array:
             return problem.M.project(X - G / (self.theta * (L + problem.A.norm**2 / mu)))
@@ -111,4 +111,4 @@ class SPGMEP(Solver[SPGMEPState]):
         return state.now.X
 
     def certificate(self, problem: Problem, state: SPGMEPState) -> Certificate:
-        return smoothed_certificate(problem, state.now, self._smoothing.at(state.mu0, state.t))
+        return prox_certificate(problem, state.now, self._smoothing.at(state.mu0, state.t))

@@ -18,7 +18,7 @@ from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
 from orthoprox.solvers._points import select
-from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, smoothed_certificate, smoothed_objective
+from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_near, prox_certificate
 
 LENGTHS = ("backtracking", "fixed")
 MOST_HALVINGS = 12
@@ -139,7 +139,7 @@ class SPGMRR(Solver[SPGMRRState]):
         X = now.X
         backend = backend_of(X)
         mu = self._smoothing.at(state.mu0, state.t)
-        G, change_at, slack = smoothed_objective(problem, now, mu)
+        G, change_at, slack = objective_near(problem, now, mu)
         D = -1.0 * M.tangent(X, G)
         ahead = problem.at(D)  # the one product with the data of this iteration
 
@@ -187,7 +187,7 @@ class SPGMRR(Solver[SPGMRRState]):
         return state.now.X
 
     def certificate(self, problem: Problem, state: SPGMRRState) -> Certificate:
-        return smoothed_certificate(problem, state.now, self._smoothing.at(state.mu0, state.t))
+        return prox_certificate(problem, state.now, self._smoothing.at(state.mu0, state.t))
 
 
 def _curvature(problem: Problem, at: Point) -> float:
