@@ -250,7 +250,7 @@ def test_sparse_components_of_arabidopsis(name, shared_data):
     problem = Problem.of(ExplainedVariance(D, 2.0) + 0.4 * L1(), over=Stiefel(834, 10))
     stop = Iterations(40 if name == "manial-1" else 20_000) | (lambda now: flat(now) if name != "manial-1" else False)
     runs = [solve(problem, name, seed=seed, stop=stop, record=Recorder(every=5000)) for seed in range(5)]
-    assert min(run.objective for run in runs) == pytest.approx(-481.1, rel=1e-3)
+    assert min(run.objective for run in runs) < -481.1 * (1 - 1e-3)
 
 
 def flat(now):
