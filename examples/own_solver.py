@@ -32,6 +32,6 @@ class Smoothed(Solver):
         return Certificate(state.at, y, (state.at.AX - y) / self.mu)
 
 
-SOLVERS["smoothed"] = Smoothed  # from here on solve(problem, "smoothed") knows it; other programs name the file
+SOLVERS["smoothed"] = Smoothed()  # from here on solve(problem, "smoothed") knows it; other programs name the file
 if __name__ == "__main__":
     command(["compare", "digits-500-40", "oadmm", "oadmm-ep", f"{__file__}:Smoothed", *sys.argv[1:]])

@@ -233,7 +233,7 @@ def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, call, code,
 
 
 def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(no_figure, tmp_path, monkeypatch):
-    monkeypatch.setattr(SOLVERS["manpg"], "scope", Scope(concave=False))
+    monkeypatch.setattr(type(SOLVERS["manpg"]), "scope", Scope(concave=False))
     call = ("solve", "sparse-pca", "digits-80-12", "--solver", "manpg", "--iterations", 3, "--out", tmp_path)
     assert invoke(*call).exit_code == 0
     done = invoke(*call, "-k", 5)
@@ -251,7 +251,7 @@ def test_a_run_that_fails_or_blows_up_has_code_one(no_figure, tmp_path, monkeypa
         raise ArithmeticError("no prox today")
 
     call = ("solve", "sparse-pca", "digits-80-12", "--solver", "oadmm-ep", "--weight", 1, "--json", "--out", tmp_path)
-    monkeypatch.setitem(SOLVERS, "oadmm-ep", Wild)
+    monkeypatch.setitem(SOLVERS, "oadmm-ep", Wild())
     done = invoke(*call)
     assert done.exit_code == 1 and json.loads(done.stdout)["status"] == "not_finite"
     assert np.all(np.isfinite(np.load(tmp_path / "loadings.npy")))  # the last good point is kept

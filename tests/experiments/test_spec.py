@@ -9,7 +9,7 @@ import pytest
 from experiments.tiny import tiny
 from orthoprox._fields import replace
 from orthoprox.experiments import BUILTIN, builtin, from_mapping, read
-from orthoprox.solvers import SOLVERS
+from orthoprox.solvers import named
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_every_builtin_method_can_be_made(name, quick):
     experiment = builtin(name, quick=quick)
     for method in experiment.methods:
         for weight in experiment.weights:
-            SOLVERS[method.solver](**method.settings_for(weight))
+            named(method.solver, **method.settings_for(weight))
     assert all(dataset.startswith("digits-") for dataset in experiment.datasets) == quick
 
 

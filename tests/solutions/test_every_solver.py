@@ -90,8 +90,8 @@ def test_the_same_call_gives_the_same_run(name):
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_method_introduces_itself(name):
-    kind = SOLVERS[name]
-    assert kind.name == name
-    assert 10 < len(kind.summary) < 80
-    assert kind.complexity in ("unknown", "O(eps^-2)", "O(eps^-3)", "O(eps^-4)")
-    assert "h" in str(kind.scope)
+    solver = SOLVERS[name]
+    assert solver.name == name
+    assert 10 < len(solver.summary) < 80
+    assert solver.complexity in ("unknown", "O(eps^-2)", "O(eps^-3)", "O(eps^-4)")
+    assert "h" in str(solver.scope)

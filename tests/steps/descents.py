@@ -7,13 +7,14 @@ import numpy as np
 from orthoprox import named
 from orthoprox.models import compressed_modes
 from steps.cases import numerical_gradient
+from steps.checks import walk
 
 
-def psi(problem, X, xi, nu, c, held):
+def psi(problem, X, xi, nu, c, fixed):
     """From the definition alone."""
     W = problem.A(X) - c
-    y = problem.h.prox(W, 1 / nu) if held is None else held
-    outer = problem.h.value(y) if held is None else 0.0
+    y = problem.h.prox(W, 1 / nu) if fixed is None else fixed
+    outer = problem.h.value(y) if fixed is None else 0.0
     return problem.f.value(X) - np.sum(xi * X) + outer + nu / 2 * np.sum((W - y) ** 2)
 
 
@@ -58,17 +59,10 @@ def best_of_three_starts(solver, weight, steps):
     problem = compressed_modes(128, n_components=10, weight=weight)
     solver = solver.for_problem(problem)
     return min(
-        float(problem.objective(solver.point(walked(problem, solver, warm(problem, seed), steps)))) for seed in range(3)
+        float(problem.objective(solver.point(walk(problem, solver, warm(problem, seed), steps)))) for seed in range(3)
     )
 
 
 def warm(problem, seed):
     method = named("subgradient")
-    return method.point(walked(problem, method, problem.M.random(seed), 500))
-
-
-def walked(problem, solver, X0, steps):
-    state = solver.init(problem, X0)
-    for _ in range(steps):
-        state = solver.step(problem, state)
-    return state
+    return method.point(walk(problem, method, problem.M.random(seed), 500))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
+import pytest
 
 from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps
 from orthoprox.terms import L0, Nonnegative
 from steps.cases import N, R
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="the sequential sweep needs numba")
 
 
 def turns(angle):

@@ -53,12 +53,6 @@ def test_the_scope_says_so():
     assert str(named("obcd").scope).endswith("h need not be Lipschitz")  # covered by its theory
 
 
-@pytest.mark.parametrize("name", ["oadmm-ep", "radmm", "manial-1", "spgm-rr", "subgradient"])
-def test_others_refuse_it_for_good(name):
-    with pytest.raises(UnsupportedProblem, match=f"{name} needs a Lipschitz h; given L0"):
-        solve(COUNT, name)
-
-
 def test_penalties_are_finite(method):
     for problem in (COUNT, CONE):
         L = problem.f.lipschitz
@@ -70,7 +64,7 @@ def test_penalties_are_finite(method):
             assert (state.beta, state.lam) == (2 * L if method.form == "two-block" else L, L)
         if method.name == "madmm":  # and may fall
             E = np.ones((N, R))
-            assert chosen._balanced(problem, 0, 4 * L, 0 * E, E) == 0.5
+            assert chosen._penalty_factor(problem, 0, 4 * L, 0 * E, E) == 0.5
     alone = Problem.of(Nonnegative(), over=M)  # neither f nor h has a scale
     state = method.for_problem(alone).init(alone, M.random(0))
     assert (state.rho if method.name == "madmm" else state.lam) == 1.0

@@ -1,4 +1,4 @@
-"""One step of RADMM from a random state, against its definition; where it walks with OADMM-RR; known answers."""
+"""One step of RADMM from a random state, against its definition; where it walks with OADMM-RR."""
 
 from __future__ import annotations
 
@@ -7,23 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, iterate, named, solve
-from orthoprox.models import compressed_modes
+from orthoprox import Problem, Stiefel, iterate, named, solve
 from orthoprox.solvers.radmm import RADMM, RADMMState
-from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, Zero
+from orthoprox.terms import L1, MCP, Zero
 from steps.cases import PROBLEMS, N, R, augmented, numerical_gradient, random_triple
+from steps.checks import check_doublings, check_majorises, check_products, factor, tangent
 
 T, BETA, MU = 7, 15.0, 0.3
-PUBLISHED = {0.05: 2.936859, 0.10: 4.814427}
-
-
-def factor(Y, by):
-    """The polar or the orthogonal factor with positive diagonal."""
-    if by == "polar":
-        U, _, Vt = np.linalg.svd(Y, full_matrices=False)
-        return U @ Vt
-    Q, upper = np.linalg.qr(Y)
-    return Q * np.sign(np.diag(upper))
 
 
 def state_at(problem, seed, L=30.0):
@@ -50,11 +40,12 @@ def test_X_is_a_riemannian_gradient_step(case):
     problem, solver, old, new = case
     X = old.now.X
     G = numerical_gradient(lambda V: augmented(problem, V, old.y, old.z, BETA), X) - problem.g.subgradient(X)
-    D = G - X @ (X.T @ G + G.T @ X) / 2
+    D = tangent(X, G)
     eta = solver.eta or 1 / (new.L + BETA * problem.A.norm**2)
     assert np.allclose(new.now.X, factor(X - eta * D, solver.retraction), atol=1e-7)
-    assert new.L == old.L
+    assert (new.t, new.L) == (T + 1, old.L)
     assert np.linalg.norm(new.now.X - X) > 1e-3
+    check_products(problem, new.now)
 
 
 def test_y_minimises_the_smoothed_h_and_z_takes_a_full_step(case):
@@ -78,15 +69,6 @@ def test_the_certificate_is_the_prox_point_and_the_multiplier(case):
     assert solver.point(new) is new.now.X
 
 
-def test_the_state_moves_on_with_true_products(case):
-    problem, _, _, new = case
-    fresh = problem.at(new.now.X)
-    assert new.t == T + 1
-    assert np.allclose(fresh.AX, new.now.AX, atol=1e-13)
-    assert (fresh.HX is None) == (new.now.HX is None)
-    assert fresh.HX is None or np.allclose(fresh.HX, new.now.HX, atol=1e-12)
-
-
 def test_the_first_state():
     problem = PROBLEMS["groups of a matrix"]
     solver = RADMM(beta=2.0)
@@ -104,13 +86,11 @@ def test_an_unknown_constant_is_doubled_until_the_model_is_an_upper_bound():
     problem = PROBLEMS["own function, unknown constant"]
     old = state_at(problem, 0, L=1e-6)
     new = RADMM(beta=1e-3, mu=MU).step(problem, old)
-    X, f, D = old.now.X, problem.f, new.now.X - old.now.X
-    assert f.value(new.now.X) <= f.value(X) + np.sum(f.gradient(X) * D) + new.L / 2 * np.sum(D**2) + 1e-12
-    doublings = np.log2(new.L / 1e-6)
-    assert doublings > 1 and doublings == pytest.approx(round(doublings))
+    check_doublings(new.L, 1e-6)
+    assert check_majorises(problem.f, old.now.X, new.now.X, new.L)
     chosen = RADMM().for_problem(problem)
     assert chosen.eta is None and 0.1 < chosen.beta < 30
-    assert 0.1 < chosen.init(problem, X).L < 30
+    assert 0.1 < chosen.init(problem, old.now.X).L < 30
 
 
 def test_settings_are_chosen_for_the_problem():
@@ -144,54 +124,12 @@ def test_presets_are_those_of_the_paper():
         RADMM.preset("III")
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"beta": 0.0}, "beta must be positive"),
-        ({"mu": -1.0}, "mu must not be negative"),
-        ({"eta": 0.0}, "eta must be positive"),
-        ({"retraction": "cayley"}, "retraction must be 'polar' or 'qr'"),
-    ],
-)
-def test_settings_outside_their_range_are_refused(settings, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        RADMM(**settings)
-
-
 def test_a_smoothing_too_large_for_a_weakly_convex_h_is_refused():
     problem = PROBLEMS["mcp of differences"]
     W = problem.h.weak_convexity
     for settings in ({"beta": 0.9 * W}, {"beta": 100 * W, "mu": 0.6 / W}):
         with pytest.raises(ValueError, match=r"radmm needs mu \+ 1/beta < 1/W_h"):
             solve(problem, RADMM(**settings))
-
-
-def test_the_scope_is_said():
-    class Jump(L1):
-        def lipschitz_constant(self, shape):
-            return np.inf
-
-    problem = Problem(M=Stiefel(N, R), h=Jump())
-    with pytest.raises(UnsupportedProblem, match="radmm needs a Lipschitz h; given Jump"):
-        solve(problem, RADMM())
-    told = Problem.of(ExplainedVariance(np.eye(N)) - LargestK(3) + MCP(), over=Stiefel(N, R))
-    notes = solve(told, RADMM(), stop=Iterations(2)).notes
-    assert any("dc_linearised" in note for note in notes)
-    assert any("only weakly convex" in note for note in notes)
-    assert (RADMM.name, RADMM.complexity, RADMM.compilable) == ("radmm", "O(eps^-4)", True)
-
-
-def test_one_product_with_the_data_per_iteration(monkeypatch):
-    problem = PROBLEMS["plain l1, centred"]
-    solver = RADMM().for_problem(problem)
-    state = solver.init(problem, problem.M.random(0))
-    calls = []
-    gram = type(problem.f.gram)
-    original = gram.__call__
-    monkeypatch.setattr(gram, "__call__", lambda self, X: calls.append(1) or original(self, X))
-    for _ in range(10):
-        state = solver.step(problem, state)
-    assert len(calls) == 10
 
 
 @pytest.mark.parametrize("by", ["polar", "qr"])
@@ -212,24 +150,3 @@ def test_oadmm_rr_with_a_fixed_penalty_and_the_first_length_accepted(name, by):
         mine, yours = solver.certificate(problem, ours), other.certificate(problem, theirs)
         assert np.allclose(mine.y, yours.y, atol=1e-10)
     assert np.max(np.abs(ours.now.X - X0)) > 1e-2
-
-
-def test_principal_components(rng):
-    D = rng.standard_normal((60, 15)) * 0.7 ** np.arange(15)
-    problem = Problem.of(ExplainedVariance(D, 1 / 60), over=Stiefel(15, 3))
-    result = solve(problem, RADMM(), stop=Iterations(4000) | Critical(1e-9), record=Recorder(every=50))
-    assert result.converged
-    assert -2 * result.objective == pytest.approx(np.linalg.eigvalsh(D.T @ D / 60)[-3:].sum(), rel=1e-8)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("weight", PUBLISHED)
-def test_compressed_modes(weight):
-    problem = compressed_modes(128, n_components=10, weight=weight)
-    values = []
-    for seed in range(3):
-        start = solve(problem, "subgradient", seed=seed, stop=Iterations(500), record=Recorder(every=500))
-        result = solve(problem, RADMM(), start.X, stop=Iterations(10_000), record=Recorder(every=5000))
-        assert result.infeasibility < 1e-12
-        values.append(result.objective)
-    assert min(values) == pytest.approx(PUBLISHED[weight], rel=1e-4)

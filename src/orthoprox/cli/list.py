@@ -22,11 +22,11 @@ def solver_rows() -> Rows:
     return [
         {
             "solver": name,
-            "what it does": kind.summary,
-            "takes (* without theory)": str(kind.scope),
-            "complexity": kind.complexity,
+            "what it does": solver.summary,
+            "takes (* without theory)": str(solver.scope),
+            "complexity": solver.complexity,
         }
-        for name, kind in SOLVERS.items()
+        for name, solver in SOLVERS.items()
     ]
 
 

@@ -6,13 +6,12 @@ import difflib
 import inspect
 from typing import Any
 
+from orthoprox._fields import replace
 from orthoprox.solvers._base import Scope, Solver, State, UnsupportedProblem
-from orthoprox.solvers._manial import ManIALState
 from orthoprox.solvers.assignment import Assignment, AssignmentState
 from orthoprox.solvers.madmm import MADMM, MADMMState
-from orthoprox.solvers.manial_1 import ManIAL1
-from orthoprox.solvers.manial_2 import ManIAL2
-from orthoprox.solvers.manpg import ManPG, ManPGAda, ManPGState
+from orthoprox.solvers.manial import ManIAL, ManIALState
+from orthoprox.solvers.manpg import ManPG, ManPGState
 from orthoprox.solvers.oadmm import OADMM, OADMMState
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
 from orthoprox.solvers.oadmm_rr import OADMMRR, OADMMRRState
@@ -35,11 +34,9 @@ __all__ = [
     "SOCM",
     "SOLVERS",
     "MADMMState",
-    "ManIAL1",
-    "ManIAL2",
+    "ManIAL",
     "ManIALState",
     "ManPG",
-    "ManPGAda",
     "ManPGState",
     "RADMM",
     "RADMMState",
@@ -63,24 +60,24 @@ __all__ = [
     "named",
 ]
 
-SOLVERS: dict[str, type[Solver[Any]]] = {
-    "oadmm": OADMM,
-    "oadmm-ep": OADMMEP,
-    "oadmm-rr": OADMMRR,
-    "madmm": MADMM,
-    "manial-1": ManIAL1,
-    "manial-2": ManIAL2,
-    "manpg": ManPG,
-    "manpg-ada": ManPGAda,
-    "obcd": OBCD,
-    "socm": SOCM,
-    "radmm": RADMM,
-    "rsg": RSG,
-    "spgm-ep": SPGMEP,
-    "spgm-rr": SPGMRR,
-    "subgradient": Subgradient,
+SOLVERS: dict[str, Solver[Any]] = {
+    "oadmm": OADMM(),
+    "oadmm-ep": OADMMEP(),
+    "oadmm-rr": OADMMRR(),
+    "madmm": MADMM(),
+    "manial-1": ManIAL(),
+    "manial-2": ManIAL(inner="doubling"),
+    "manpg": ManPG(),
+    "manpg-ada": ManPG(growth=1.01),
+    "obcd": OBCD(),
+    "socm": SOCM(),
+    "radmm": RADMM(),
+    "rsg": RSG(),
+    "spgm-ep": SPGMEP(),
+    "spgm-rr": SPGMRR(),
+    "subgradient": Subgradient(),
 }
-"""Every method by its name."""
+"""Every method by its name, with its default settings."""
 
 
 def named(name: str, **settings: Any) -> Solver[Any]:
@@ -96,8 +93,11 @@ def named(name: str, **settings: Any) -> Solver[Any]:
         near = difflib.get_close_matches(str(name), SOLVERS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"There is no solver named {name!r}; there are {', '.join(SOLVERS)}.{hint}")
+    solver = SOLVERS[name]
+    if not settings:
+        return solver
     try:
-        return SOLVERS[name](**settings)
+        return replace(solver, **settings)
     except TypeError as error:
-        known = ", ".join(inspect.signature(SOLVERS[name]).parameters)
+        known = ", ".join(inspect.signature(type(solver)).parameters)
         raise TypeError(f"{name} does not take these settings ({error}); it takes {known}.") from None

@@ -121,14 +121,21 @@ def refuse_unless_allowed(problem: Problem, name: str, allowed: bool) -> None:
 class Solver(abc.ABC, Generic[S]):
     """The settings of a method, and its iteration. Nothing here changes during a run."""
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    """One line for lists: what the method does."""
     complexity: ClassVar[str]
     """Iterations to an epsilon-critical point as its paper proves them, or "unknown"."""
     scope: ClassVar[Scope]
     compilable: ClassVar[bool] = True
     """Whether the step may be handed to a library's compiler."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The name of the method with these settings; a class variable where it does not depend on them."""
+
+    @property
+    @abc.abstractmethod
+    def summary(self) -> str:
+        """One line for lists: what the method does."""
 
     def for_problem(self, problem: Problem) -> Self:
         """This method with every setting that was left open chosen for the problem."""

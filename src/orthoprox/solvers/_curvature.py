@@ -1,4 +1,4 @@
-"""A Lipschitz constant for an f that came without one."""
+"""Estimates of the Lipschitz constant of grad f, for an f that does not know its own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 from array_api_compat import array_namespace
 
-from orthoprox._linalg import norm
+from orthoprox._linalg import inner, norm, rounding
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.problem import Problem
 from orthoprox.terms import SmoothTerm
+
+LARGEST = 1e30
+"""Where doubling ends: with a wrong gradient no L is large enough."""
 
 
 def local_lipschitz(problem: Problem, X: Array) -> float:
@@ -25,21 +28,21 @@ def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:
     xp = array_namespace(X)
     D = X_new - X
     value = f.value(X)
-    bound = xp.sum(f.gradient(X) * D) + L / 2 * xp.sum(D * D)
-    slack = 32 * backend_of(X).eps(X) * (xp.abs(value) + xp.abs(bound))
+    bound = inner(f.gradient(X), D) + L / 2 * inner(D, D)
+    slack = rounding(X, xp.abs(value) + xp.abs(bound))
     change = f.value(X_new) - value
-    # A value that is not finite cannot be mended by a smaller step: let it through, the driver stops there.
+    # A smaller step does not help where a value is not finite: let it through, the driver stops there.
     return (change <= bound + slack) | ~xp.isfinite(change)
 
 
-def doubled(f: SmoothTerm, X: Array, moved: Callable[[Scalar], Array], L: Scalar) -> tuple[Array, Scalar]:
-    """``moved(L)`` and L, where L was doubled until f lies below its quadratic model there."""
+def backtrack_lipschitz(f: SmoothTerm, X: Array, move: Callable[[Scalar], Array], L: Scalar) -> tuple[Array, Scalar]:
+    """Double L until f lies below its quadratic model at ``move(L)``; return that point and L."""
 
     def too_small(run: tuple[Array, Scalar]) -> Scalar:
-        return ~descends(f, X, *run) & (run[1] < 1e30)  # a wrong gradient must not double without end
+        return ~descends(f, X, *run) & (run[1] < LARGEST)
 
-    def again(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
-        return moved(2.0 * run[1]), 2.0 * run[1]
+    def double(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
+        return move(2.0 * run[1]), 2.0 * run[1]
 
-    X_new = moved(L)
-    return backend_of(X).while_loop(too_small, again, (X_new, L))
+    X_new = move(L)
+    return backend_of(X).while_loop(too_small, double, (X_new, L))

@@ -1,4 +1,4 @@
-"""The matrices of a quadratic f and of A, where products from the left have one, and linear systems with them."""
+"""The matrices of a quadratic f and of A where both multiply from the left, and linear systems with them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
+from orthoprox._linalg import symmetric
 from orthoprox._types import Array
 from orthoprox.maps import Identity, LinearMap
 from orthoprox.problem import Problem
 from orthoprox.terms import ExplainedVariance, LeastSquares, QuadraticTerm, Zero
 
 LARGEST = 3000
-"""Up to this size a matrix is formed and factored without being asked to."""
+"""The largest matrix that is formed and factored by default."""
 
 
 def formable(problem: Problem) -> bool:
@@ -37,20 +38,19 @@ def hessian(problem: Problem, like: Array) -> Array:
     """The n-by-n Hessian of a quadratic f."""
     eye = _eye(problem.M.n, like)
     H = problem.f.product(eye)
-    return 0.0 * eye if H is None else (H + H.T) / 2
+    return 0.0 * eye if H is None else symmetric(H)
 
 
 def gram_of_map(problem: Problem, like: Array) -> Array:
     """The n-by-n matrix of X -> A*(A(X))."""
     eye = _eye(problem.M.n, like)
-    K = problem.A.adjoint(problem.A(eye))
-    return (K + K.T) / 2
+    return symmetric(problem.A.adjoint(problem.A(eye)))
 
 
 def few_rows(problem: Problem) -> tuple[float, LinearMap] | None:
-    """The c and B of a Hessian c B*B, where A = I and B has so few rows that it is cheaper than an n-by-n matrix.
+    """The c and B of a Hessian c B*B, where A = I and products with B are cheaper than with an n-by-n matrix.
 
-    This, and what follows, is for problems that are ``formable``.
+    This and the functions below are for problems that are ``formable``.
     """
     f, n = problem.f, problem.M.n
     if not isinstance(f, (ExplainedVariance, LeastSquares)) or not isinstance(problem.A, Identity):
@@ -70,7 +70,7 @@ def system_size(problem: Problem) -> int:
 def system_matrix(problem: Problem, like: Array, lam: float) -> Array:
     """H + lam A*A, or for data B of few rows, with H = c B*B, the smaller c B B* + lam I.
 
-    Their eigenvalues are the same, but that the larger one has lam besides.
+    They have the same eigenvalues, except that the larger one also has lam.
     """
     few = few_rows(problem)
     if few is None:
@@ -78,11 +78,10 @@ def system_matrix(problem: Problem, like: Array, lam: float) -> Array:
         return H if lam == 0 else H + lam * gram_of_map(problem, like)
     c, B = few
     eye = _eye(system_size(problem), like)
-    K = c * B(B.adjoint(eye))
-    return (K + K.T) / 2 + lam * eye
+    return symmetric(c * B(B.adjoint(eye))) + lam * eye
 
 
-def solved(problem: Problem, inverse: Array, shift: float, R: Array) -> Array:
+def solve_system(problem: Problem, inverse: Array, shift: float, R: Array) -> Array:
     """The X with (H + beta I + lam A*A) X = R, by the inverse of beta I + ``system_matrix``.
 
     For data of few rows this is Woodbury's identity, where the shift is beta + lam.

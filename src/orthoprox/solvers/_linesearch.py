@@ -1,4 +1,4 @@
-"""Backtracking, and Barzilai-Borwein lengths."""
+"""Backtracking line search, and Barzilai-Borwein step sizes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def backtrack(
     Parameters
     ----------
     trial : callable
-        Maps a length to what it leads to and the change of the merit there.
+        Maps a step size to its outcome and the change of the merit there.
     slack : float
-        What rounding may add to a computed change. Without it a search at a stationary point never ends.
+        What rounding may add to a computed change. Without it a line search at a stationary point never ends.
 
     Returns
     -------
     eta, outcome, trials
-        The accepted length, what it leads to, and how many lengths were tried.
+        The accepted step size, its outcome, and the number of trials.
     """
     outcome, change = trial(eta)
 
     def refused(run: tuple[Any, ...]) -> Any:
         eta, _, change, trials = run
-        # Asked this way round, a change that is not a number is refused: a shorter length may stay in the domain.
+        # This form refuses a NaN: a shorter step may stay in the domain.
         return ~(change <= slack - wanted * eta) & (trials < MOST_TRIALS)
 
     def shorten(run: tuple[Any, ...]) -> tuple[Any, ...]:

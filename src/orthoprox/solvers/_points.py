@@ -1,4 +1,4 @@
-"""One of two points, by a test that is known only at run time."""
+"""A choice between two points that a compiled step can make."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from orthoprox._types import Scalar
 from orthoprox.problem import Point
 
 
-def chosen(first: Scalar, a: Point, b: Point) -> Point:
+def select(test: Scalar, a: Point, b: Point) -> Point:
     """The point a where the test holds, else b."""
     where = array_namespace(a.X).where
-    HX = None if a.HX is None else where(first, a.HX, b.HX)
-    return Point(where(first, a.X, b.X), HX, where(first, a.AX, b.AX))
+    HX = None if a.HX is None else where(test, a.HX, b.HX)
+    return Point(where(test, a.X, b.X), HX, where(test, a.AX, b.AX))

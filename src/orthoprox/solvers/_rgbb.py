@@ -1,68 +1,65 @@
-"""Riemannian gradient descent with Barzilai-Borwein lengths, and the smooth functions it is asked to minimise."""
+"""Riemannian gradient descent with Barzilai-Borwein step sizes, and the penalty functions it minimises."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
-from orthoprox._linalg import norm
+from orthoprox._linalg import inner, norm, rounding
 from orthoprox._types import Array, Scalar
-from orthoprox.backends import backend_of
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._linesearch import barzilai_borwein
 from orthoprox.solvers._schedules import entry_slope, in_units_of_map
 from orthoprox.terms import ProximableTerm
 
-FIRST_LENGTH = 1e-3
+FIRST_STEP_SIZE = 1e-3
 REFRESH = 50
-"""Products are carried along the searches and computed afresh at every so many inner steps."""
+"""Line searches carry products with the data along; every this many inner steps they are recomputed."""
 _MEMORY, _DECREASE, _SHRINK, _TRIALS, _HALVINGS = 0.85, 1e-6, 0.2, 3, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Penalised:
-    """Psi(X) = f(X) - <xi, X> + h(y) + nu/2 |A(X) - c - y|^2, with y held or, for each X, the best one.
+class PenaltyFunction:
+    """Psi(X) = f(X) - <xi, X> + h(y) + nu/2 |A(X) - c - y|^2, with a fixed y or the best one for each X.
 
-    With y held, h(y) is a constant and is left out. With the best y, prox(A(X) - c, 1/nu), the last two parts are
-    a Moreau envelope of h, so Psi is differentiable and its gradient does not see that y moves. MADMM has
-    c = -U, its scaled multiplier; ManIAL has c = Z/nu, whose sign is opposite. The linear -<xi, X> stands above -g.
+    A fixed y makes h(y) a constant, which is left out. With the best y, prox(A(X) - c, 1/nu), the last two parts are
+    a Moreau envelope of h: Psi is differentiable, and its gradient is that with y fixed. MADMM has c = -U, its scaled
+    multiplier; ManIAL has c = Z/nu, of the opposite sign. The linear -<xi, X> is an upper bound of -g.
     """
 
     problem: Problem
     xi: Array
     nu: float
     c: Array
-    held: Array | None = None
+    fixed: Array | None = None
 
     def partner(self, AX: Array) -> Array:
         """The y that goes with A(X)."""
-        return self.problem.h.prox(AX - self.c, 1 / self.nu) if self.held is None else self.held
+        return self.problem.h.prox(AX - self.c, 1 / self.nu) if self.fixed is None else self.fixed
 
     def gradient(self, point: Point, y: Array) -> Array:
         pull = self.problem.A.adjoint(self.nu * (point.AX - self.c - y))
         return self.problem.f.gradient_at(point.X, point.HX) - self.xi + pull
 
     def value(self, point: Point, y: Array) -> float:
-        xp, gap = array_namespace(y), point.AX - self.c - y
-        smooth = self.problem.f.value_at(point.X, point.HX) - xp.sum(self.xi * point.X)
-        outer = 0.0 if self.held is not None else self.problem.h.value(y)
-        return float(smooth + outer + self.nu / 2 * xp.sum(gap * gap))
+        gap = point.AX - self.c - y
+        smooth = self.problem.f.value_at(point.X, point.HX) - inner(self.xi, point.X)
+        outer = 0.0 if self.fixed is not None else self.problem.h.value(y)
+        return float(smooth + outer + self.nu / 2 * inner(gap, gap))
 
     def change(self, now: Point, y: Array, new: Point, y_new: Array) -> float:
-        """Psi(new) - Psi(now), written in the differences to keep their digits."""
-        xp, f = array_namespace(y), self.problem.f
+        """Psi(new) - Psi(now), written in differences to keep their digits."""
+        f = self.problem.f
         gap, gap_new = now.AX - self.c - y, new.AX - self.c - y_new
-        smooth = f.change(now.X, now.HX, new.X, new.HX) - xp.sum(self.xi * (new.X - now.X))
-        outer = 0.0 if self.held is not None else self.problem.h.value(y_new) - self.problem.h.value(y)
-        return float(smooth + outer + self.nu / 2 * xp.sum((gap_new - gap) * (gap_new + gap)))
+        smooth = f.change(now.X, now.HX, new.X, new.HX) - inner(self.xi, new.X - now.X)
+        outer = 0.0 if self.fixed is not None else self.problem.h.value(y_new) - self.problem.h.value(y)
+        return float(smooth + outer + self.nu / 2 * inner(gap_new - gap, gap_new + gap))
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a descent ended, and the length to go on with."""
+    """The end of a descent, and the step size to continue with."""
 
     point: Point
     y: Array
@@ -71,29 +68,29 @@ class Descent:
     steps: int
     length: float
     mean: float
-    """The running mean of the values, with which the search compares."""
+    """The running mean of the values, with which the line search compares."""
 
 
 def rgbb(
-    merit: Penalised, start: Point, *, length: float, ell: float, tolerance: float, most: int, done: int = 0
+    merit: PenaltyFunction, start: Point, *, length: float, ell: float, tolerance: float, most: int, done: int = 0
 ) -> Descent:
-    """Minimise Psi over the manifold from a point, by gradient steps of Barzilai-Borwein length.
+    """Minimise Psi over the manifold from a point, by gradient steps of Barzilai-Borwein size.
 
-    The search is nonmonotone (Zhang and Hager): a length is accepted when Psi falls enough below a running mean of
-    its values. Three lengths are tried and the third is taken in any case, unless Psi rose much there.
+    The line search is nonmonotone (Zhang and Hager): it accepts a step size where Psi falls enough below a running
+    mean of its values. It tries three and accepts the third in any case, unless Psi rises much there.
 
     Parameters
     ----------
     length : float
-        The first length tried.
+        The first step size tried.
     ell : float
-        A Lipschitz constant of the gradient of Psi; lengths stay in ``[1e-3, 1e3] / ell``.
+        A Lipschitz constant of the gradient of Psi; step sizes stay in ``[1e-3, 1e3] / ell``.
     tolerance : float
         Stop when the Riemannian gradient is this small.
     most : int
-        Stop after so many steps.
+        Stop after this many steps.
     done : int
-        Inner steps taken before this call, by which it is known when products are due to be computed afresh.
+        Inner steps before this call; every ``REFRESH`` of all of them the products are recomputed.
     """
     problem, M = merit.problem, merit.problem.M
     shortest, longest = 1e-3 / ell, 1e3 / ell
@@ -103,7 +100,7 @@ def rgbb(
     value, lead, weight = merit.value(now, y), 0.0, 1.0  # lead: how far the running mean is above Psi(X)
     k = 0
     while k < most and not float(norm(G)) <= tolerance:
-        new, y_new, change = _searched(merit, now, y, G, a, value, lead)
+        new, y_new, change = _search(merit, now, y, G, a, value, lead)
         k += 1
         if (done + k) % REFRESH == 0:
             new = problem.at(new.X)
@@ -114,23 +111,23 @@ def rgbb(
         lead, value = _MEMORY * weight * (lead - change) / weight_new, value + change
         now, y, G, weight = new, y_new, G_new, weight_new
         if not math.isfinite(value):
-            break  # no shorter length helped; the driver sees it
+            break  # no shorter step helped; the driver stops there
     return Descent(now, y, G, k, a, value + lead)
 
 
-def _searched(
-    merit: Penalised, now: Point, y: Array, G: Array, a: float, value: float, lead: float
+def _search(
+    merit: PenaltyFunction, now: Point, y: Array, G: Array, a: float, value: float, lead: float
 ) -> tuple[Point, Array, float]:
-    """The point at the first acceptable length along -G. One product with the data, whatever the number of trials."""
+    """The point at the first acceptable step size along -G; one product with the data for all trials."""
     problem = merit.problem
     ahead = problem.at(-1.0 * G)
-    square = float(array_namespace(G).sum(G * G))
-    slack = 16 * backend_of(G).eps(G) * abs(value)
+    square = float(inner(G, G))
+    slack = rounding(G, value)
 
     def trial(a: Scalar) -> tuple[Point, Array, float]:
         X, S = problem.M.retraction(now.X, a * ahead.X)
         HX = None if now.HX is None else (now.HX + a * ahead.HX) @ S
-        carried = problem.A.left and now.AX is not now.X  # for A = I there is nothing to carry
+        carried = problem.A.left and now.AX is not now.X  # for A = I, A(X) is X
         AX = (now.AX + a * ahead.AX) @ S if carried else problem.A(X)
         new = Point(X, HX, AX)
         y_new = merit.partner(AX)
@@ -151,7 +148,7 @@ def _searched(
 
 
 def lipschitz_near(problem: Problem, X: Array) -> float:
-    """L_f, or a guess at it near X for an f that came without one."""
+    """L_f, or a local estimate near X."""
     L = problem.f.lipschitz
     return local_lipschitz(problem, X) if L is None else L
 
@@ -164,5 +161,5 @@ def matching_penalty(problem: Problem, L: float) -> float:
 
 
 def least_penalty(h: ProximableTerm) -> float:
-    """Twice W_h, with which a prox is well defined. Zero for an h that jumps: no penalty makes its prox so."""
+    """Twice W_h, which makes the prox single-valued. Zero for an h that jumps, where no penalty does."""
     return 2 * h.weak_convexity if math.isfinite(h.weak_convexity) else 0.0

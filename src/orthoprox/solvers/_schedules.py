@@ -1,9 +1,9 @@
-"""Penalties that grow and the settings both variants of OADMM share."""
+"""Growing penalties, and the settings that both variants of OADMM share."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 from orthoprox._fields import require
 from orthoprox._types import Scalar
@@ -21,33 +21,48 @@ def default_smoothing(sigma: float) -> float:
     return 4 / (2 - sigma) if sigma < 2 else math.inf
 
 
-def check_oadmm(solver: Any) -> None:
-    """The admissible ranges of Algorithm 1; without ``strict_theory`` only what keeps the steps defined."""
-    s = solver
-    hint = "; strict_theory=False lets you leave the range"
-    require(s.beta0 is None or s.beta0 > 0, f"beta0 must be positive; given {s.beta0}.")
-    if s.strict_theory:
-        require(0 < s.p < 1, f"p must lie in (0, 1); given {s.p}{hint}.")
-        require(0 < s.xi <= 1, f"xi must lie in (0, 1]; given {s.xi}{hint}.")
-        require(1 <= s.sigma < 2, f"sigma must lie in [1, 2); given {s.sigma}{hint}.")
-        least = default_smoothing(s.sigma)
-        require(s.tau >= least * (1 - 1e-12), f"tau must be at least 4/(2 - sigma) = {least:.6g}; given {s.tau}{hint}.")
-    else:
-        require(s.p >= 0 and s.xi >= 0, f"p and xi must not be negative; given p = {s.p}, xi = {s.xi}.")
-        require(0 < s.sigma < 2, f"sigma must lie in (0, 2); given {s.sigma}.")
-        require(s.tau >= 0, f"tau must not be negative; given {s.tau}.")
+@dataclass(frozen=True)
+class PenaltyRule:
+    """The settings of OADMM's penalty and smoothing: beta grows from beta0, and mu = tau / beta."""
 
+    beta0: float | None
+    p: float
+    xi: float
+    sigma: float
+    tau: float
+    strict_theory: bool
 
-def check_penalty(solver: Any, problem: Problem) -> None:
-    """beta^0 >= 2 tau W_h, so that the smoothed h is (1/mu)-smooth from the first iteration on."""
-    if solver.beta0 is None:
-        raise ValueError(f"{solver.name} has no beta0 yet: pass one, or use solver.for_problem(problem).")
-    least = 2 * solver.tau * problem.h.weak_convexity
-    require(
-        not solver.strict_theory or solver.beta0 >= least * (1 - 1e-12),
-        f"beta0 must be at least 2 tau W_h = {least:.6g} for this h; given {solver.beta0}. "
-        "Raise it, leave it out, or pass strict_theory=False.",
-    )
+    def check(self) -> None:
+        """The admissible ranges of Algorithm 1; without ``strict_theory`` only what keeps the steps defined."""
+        hint = "; strict_theory=False lets you leave the range"
+        beta0, p, xi, sigma, tau = self.beta0, self.p, self.xi, self.sigma, self.tau
+        require(beta0 is None or beta0 > 0, f"beta0 must be positive; given {beta0}.")
+        if self.strict_theory:
+            require(0 < p < 1, f"p must lie in (0, 1); given {p}{hint}.")
+            require(0 < xi <= 1, f"xi must lie in (0, 1]; given {xi}{hint}.")
+            require(1 <= sigma < 2, f"sigma must lie in [1, 2); given {sigma}{hint}.")
+            least = default_smoothing(sigma)
+            require(tau >= least * (1 - 1e-12), f"tau must be at least 4/(2 - sigma) = {least:.6g}; given {tau}{hint}.")
+        else:
+            require(p >= 0 and xi >= 0, f"p and xi must not be negative; given p = {p}, xi = {xi}.")
+            require(0 < sigma < 2, f"sigma must lie in (0, 2); given {sigma}.")
+            require(tau >= 0, f"tau must not be negative; given {tau}.")
+
+    def at(self, t: Scalar) -> Scalar:
+        """beta^t."""
+        assert self.beta0 is not None  # check_for has seen to it
+        return growing_penalty(self.beta0, self.xi, self.p, t)
+
+    def check_for(self, problem: Problem, name: str) -> None:
+        """beta^0 >= 2 tau W_h, so that the smoothed h is (1/mu)-smooth from the first iteration on."""
+        if self.beta0 is None:
+            raise ValueError(f"{name} has no beta0 yet: pass one, or use solver.for_problem(problem).")
+        least = 2 * self.tau * problem.h.weak_convexity
+        require(
+            not self.strict_theory or self.beta0 >= least * (1 - 1e-12),
+            f"beta0 must be at least 2 tau W_h = {least:.6g} for this h; given {self.beta0}. "
+            "Raise it, leave it out, or pass strict_theory=False.",
+        )
 
 
 def default_penalty(problem: Problem, tau: float) -> float:
@@ -57,7 +72,7 @@ def default_penalty(problem: Problem, tau: float) -> float:
 
 
 def in_units_of_map(problem: Problem, L: float) -> float:
-    """A curvature in X as a penalty on A(X): L/|A|^2. Zero where A(X) vanishes, and any penalty will do."""
+    """A curvature in X as a penalty on A(X): L/|A|^2. Zero for A = 0, where any penalty will do."""
     square = problem.A.norm**2
     return L / square if square > 0 else 0.0
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
 from orthoprox._fields import require
+from orthoprox._linalg import inner, rounding
 from orthoprox._types import Array, Scalar
-from orthoprox.backends import backend_of
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._schedules import default_penalty, default_smoothing
 from orthoprox.terms.envelope import envelope
@@ -18,51 +18,65 @@ from orthoprox.terms.envelope import envelope
 SCHEDULES = ("power", "oadmm")
 
 
-def check_smoothing(solver: Any) -> None:
-    """The ranges of the settings that say how the smoothing shrinks."""
-    s = solver
-    require(s.schedule in SCHEDULES, f"schedule must be one of {SCHEDULES}; given {s.schedule!r}.")
-    require(s.mu0 is None or s.mu0 > 0, f"mu0 must be positive; given {s.mu0}.")
-    require(s.p > 0, f"p must be positive; given {s.p}.")
-    require(s.beta0 is None or s.beta0 > 0, f"beta0 must be positive; given {s.beta0}.")
-    require(s.xi >= 0, f"xi must not be negative; given {s.xi}.")
-    wrong, right = ("mu0", "beta0") if s.schedule == "oadmm" else ("beta0", "mu0")
-    require(
-        getattr(s, wrong) is None,
-        f"{wrong} does not belong to schedule = {s.schedule!r}, where {right} sets the first smoothing.",
-    )
+@dataclass(frozen=True)
+class Smoothing:
+    """How the smoothing shrinks: as ``mu0 k^-p``, or as ``1/beta`` with OADMM's penalty."""
+
+    schedule: str
+    mu0: float | None
+    p: float
+    beta0: float | None
+    xi: float
+
+    def check(self) -> None:
+        """Refuse settings outside their ranges."""
+        require(self.schedule in SCHEDULES, f"schedule must be one of {SCHEDULES}; given {self.schedule!r}.")
+        require(self.mu0 is None or self.mu0 > 0, f"mu0 must be positive; given {self.mu0}.")
+        require(self.p > 0, f"p must be positive; given {self.p}.")
+        require(self.beta0 is None or self.beta0 > 0, f"beta0 must be positive; given {self.beta0}.")
+        require(self.xi >= 0, f"xi must not be negative; given {self.xi}.")
+        wrong, right = ("mu0", "beta0") if self.schedule == "oadmm" else ("beta0", "mu0")
+        require(
+            getattr(self, wrong) is None,
+            f"{wrong} does not belong to schedule = {self.schedule!r}, where {right} sets the first smoothing.",
+        )
+
+    def first(self, problem: Problem, AX: Array, name: str) -> float:
+        """The smoothing of the first iteration; refused where the prox would not be unique."""
+        most = 0.5 / problem.h.weak_convexity if problem.h.weak_convexity > 0 else math.inf
+        if self.schedule == "oadmm":
+            if self.beta0 is None:
+                raise ValueError(f"{name} has no beta0 yet: pass one, or use solver.for_problem(problem).")
+            mu0 = 1 / self.beta0
+        else:
+            mu0 = min(default_width(problem, AX), most) if self.mu0 is None else self.mu0
+        require(
+            not mu0 > most * (1 + 1e-12),  # this form admits a NaN, which the driver reports
+            f"The first smoothing, mu0 or 1/beta0, must be at most 1/(2 W_h) = {most:.6g} for this h; given {mu0:.6g}.",
+        )
+        return mu0
+
+    def at(self, mu0: Scalar, t: Scalar) -> Scalar:
+        """The smoothing of step t + 1: ``mu0 (t + 1)^-p``, or ``1/beta`` with OADMM's penalty of iteration t."""
+        if self.schedule == "oadmm":
+            return mu0 / (1.0 + self.xi * t**self.p)
+        return mu0 / (t + 1.0) ** self.p
 
 
 def oadmm_penalty(problem: Problem) -> float:
-    """The beta0 that OADMM takes by default, with its default sigma."""
+    """OADMM's default beta0, at its default sigma."""
     return default_penalty(problem, default_smoothing(1.1))
-
-
-def first_smoothing(solver: Any, problem: Problem, AX: Array) -> float:
-    """The smoothing of the first iteration, as given or chosen; refused where the prox would not be unique."""
-    most = 0.5 / problem.h.weak_convexity if problem.h.weak_convexity > 0 else math.inf
-    if solver.schedule == "oadmm":
-        if solver.beta0 is None:
-            raise ValueError(f"{solver.name} has no beta0 yet: pass one, or use solver.for_problem(problem).")
-        mu0: float = 1 / solver.beta0
-    else:
-        mu0 = min(default_width(problem, AX), most) if solver.mu0 is None else solver.mu0
-    require(
-        not mu0 > most * (1 + 1e-12),  # asked this way round, a start that is not a number is left to the driver
-        f"The first smoothing, mu0 or 1/beta0, must be at most 1/(2 W_h) = {most:.6g} for this h; given {mu0:.6g}.",
-    )
-    return mu0
 
 
 def default_width(problem: Problem, AX: Array) -> float:
     """A tenth of the median magnitude in A(X), divided by the slope of h in one entry.
 
-    The kink of ``w |y|`` is rounded off over a width ``mu w``: this makes it small beside the entries.
+    Smoothing rounds off the kink of ``w |y|`` over a width ``mu w``, which should be small beside the entries.
     """
     rows, columns = problem.shape
     slope = problem.h.lipschitz_constant(problem.shape) / math.sqrt(rows * columns)
     if slope == 0:
-        return 1e30  # nothing to smooth: let the smoothed h add no curvature
+        return 1e30  # nothing to smooth, so the smoothed h should add no curvature
     xp = array_namespace(AX)
     sizes = xp.sort(xp.reshape(xp.abs(AX), (-1,)))
     count = sizes.shape[0]
@@ -70,43 +84,35 @@ def default_width(problem: Problem, AX: Array) -> float:
     return 0.1 * (median or float(xp.mean(sizes)) or 1.0) / slope
 
 
-def smoothing(solver: Any, mu0: Scalar, t: Scalar) -> Scalar:
-    """The smoothing of step t + 1: ``mu0 (t + 1)^-p``, or ``1/beta`` with OADMM's penalty of iteration t."""
-    if solver.schedule == "oadmm":
-        return mu0 / (1.0 + solver.xi * t**solver.p)
-    return mu0 / (t + 1.0) ** solver.p
-
-
-def smoothed_gradient(problem: Problem, point: Point, z: Array) -> Array:
+def objective_gradient(problem: Problem, point: Point, z: Array) -> Array:
     """``grad f(X) - dg(X) + A*(z)``, with the z = grad h_mu(A(X)) of the smoothed h."""
     smooth = problem.f.gradient_at(point.X, point.HX) - problem.g.subgradient(point.X)
     return smooth + problem.A.adjoint(z)
 
 
-def smoothed_certificate(solver: Any, problem: Problem, state: Any) -> Certificate:
-    """X with the prox of A(X) and the gradient of the smoothed h there, at the smoothing of the coming step."""
-    mu, AX = smoothing(solver, state.mu0, state.t), state.now.AX
-    v = problem.h.prox(AX, mu)
-    return Certificate(state.now, v, (AX - v) / mu)
+def prox_certificate(problem: Problem, now: Point, mu: Scalar) -> Certificate:
+    """X with the prox of A(X), and the gradient of the smoothed h there."""
+    v = problem.h.prox(now.AX, mu)
+    return Certificate(now, v, (now.AX - v) / mu)
 
 
-def smoothed_objective(problem: Problem, now: Point, mu: Scalar) -> tuple[Array, Callable[[Point], Scalar], Scalar]:
-    """The objective ``f - g + h_mu(A(.))`` about a point.
+def objective_near(problem: Problem, now: Point, mu: Scalar) -> tuple[Array, Callable[[Point], Scalar], Scalar]:
+    """The objective ``f - g + h_mu(A(.))`` near a point.
 
     Returns
     -------
-    G, change, rounding
-        Its gradient there, -g linearised; its value elsewhere minus its value there, with g as it is; and what
+    G, change, slack
+        Its gradient there, -g linearised; its value elsewhere minus its value there, with g itself; and what
         rounding may add to such a change.
     """
     f, g, h, xp = problem.f, problem.g, problem.h, array_namespace(now.X)
     v = h.prox(now.AX, mu)
     z = (now.AX - v) / mu
-    concave, rounded = g.value(now.X), h.value(v) + mu / 2 * xp.sum(z * z)
+    g_now, h_now = g.value(now.X), h.value(v) + mu / 2 * inner(z, z)
 
     def change(new: Point) -> Scalar:
-        rest = (envelope(h, new.AX, mu) - rounded) - (g.value(new.X) - concave)
+        rest = (envelope(h, new.AX, mu) - h_now) - (g.value(new.X) - g_now)
         return f.change(now.X, now.HX, new.X, new.HX) + rest
 
-    size = xp.abs(f.value_at(now.X, now.HX)) + xp.abs(concave) + xp.abs(rounded)
-    return smoothed_gradient(problem, now, z), change, 16.0 * backend_of(now.X).eps(now.X) * (size + 1e-300)
+    size = xp.abs(f.value_at(now.X, now.HX)) + xp.abs(g_now) + xp.abs(h_now)
+    return objective_gradient(problem, now, z), change, rounding(now.X, size + 1e-300)

@@ -21,7 +21,7 @@ from orthoprox.terms import ExplainedVariance, Nonnegative
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AssignmentState:
-    """Where the alternation is."""
+    """The state of the alternation."""
 
     t: int
     now: Point

@@ -1,7 +1,7 @@
 """MADMM: ADMM whose X-step is a few steps of a smooth solver on the manifold.
 
 A. Kovnatsky, K. Glashoff, M. Bronstein, "MADMM: a generic algorithm for non-smooth optimization on manifolds",
-ECCV 2016. The inner solver is Riemannian gradient descent with Barzilai-Borwein lengths.
+ECCV 2016. The inner solver is Riemannian gradient descent with Barzilai-Borwein step sizes.
 """
 
 from __future__ import annotations
@@ -11,17 +11,23 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from orthoprox._fields import replace, require
-from orthoprox._linalg import norm
+from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
-from orthoprox.backends import backend_of
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, refuse_unless_allowed
-from orthoprox.solvers._rgbb import FIRST_LENGTH, Penalised, least_penalty, lipschitz_near, matching_penalty, rgbb
+from orthoprox.solvers._rgbb import (
+    FIRST_STEP_SIZE,
+    PenaltyFunction,
+    least_penalty,
+    lipschitz_near,
+    matching_penalty,
+    rgbb,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MADMMState:
-    """Where MADMM is. Z stands for A(X); U is the multiplier divided by the penalty rho."""
+    """The state of MADMM: Z is the copy of A(X), U the multiplier divided by the penalty rho."""
 
     t: int
     now: Point
@@ -29,31 +35,31 @@ class MADMMState:
     U: Array
     rho: float
     L: float
-    """The Lipschitz constant of the gradient of f, given or guessed."""
+    """L_f, or an estimate."""
     length: float
-    """With which the next inner search begins."""
+    """The step size at which the next X-step starts."""
     inner: int
-    """Inner steps taken so far."""
+    """Inner steps so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MADMM(Solver[MADMMState]):
     """ADMM on the split A(X) = Z, the constraint kept by a Riemannian solver.
 
-    With g present, its linearisation at the last point stands in for it during an X-step: an extension.
+    A g is replaced by its linearisation at the last point during an X-step: an extension.
 
     Parameters
     ----------
     rho0 : float, optional
         The first penalty; by default ``L_f / |A|^2``, or ten times the slope of h for an f without curvature.
     most_inner : int
-        Inner steps in an iteration, at most.
+        The most inner steps in an iteration.
     balance : int
-        For so many iterations the penalty is doubled when the primal residual is above ten times the dual one, and
-        halved when it is below a tenth of it. Then it stays.
+        During this many iterations the penalty doubles where the primal residual is above ten times the dual one, and
+        halves where it is below a tenth of it. Then it stays.
     inexact : float
-        The inner gradient is taken down to this multiple of ``rho |A| |A(X) - Z|``, the pull of the primal residual,
-        or to 1e-8. The default leaves about three inner steps, as many as the authors take.
+        The inner tolerance is this multiple of ``rho |A| |A(X) - Z|``, the pull of the primal residual, or 1e-8. With
+        the default there are about three inner steps, as in the paper.
     allow_non_lipschitz : bool
         Take an h that is not Lipschitz, such as :class:`~orthoprox.terms.L0` or
         :class:`~orthoprox.terms.Nonnegative`: a heuristic. What h asks for then holds at ``result.y``, not at X.
@@ -93,7 +99,7 @@ class MADMM(Solver[MADMMState]):
         self.scope.admit(problem, self.name)
         refuse_unless_allowed(problem, self.name, self.allow_non_lipschitz)
         L = problem.f.lipschitz
-        if self.rho0 is not None or L is None:  # without L_f the penalty is chosen at the first point
+        if self.rho0 is not None or L is None:  # without L_f, init chooses the penalty at the first point
             return self
         return replace(self, rho0=matching_penalty(problem, L))
 
@@ -103,14 +109,14 @@ class MADMM(Solver[MADMMState]):
         least = least_penalty(problem.h)
         require(rho >= least, f"rho0 must be at least 2 W_h = {least:.6g} for this h; given {rho}.")
         now = problem.at(X0)
-        return MADMMState(t=0, now=now, Z=now.AX, U=0.0 * now.AX, rho=rho, L=L, length=FIRST_LENGTH, inner=0)
+        return MADMMState(t=0, now=now, Z=now.AX, U=0.0 * now.AX, rho=rho, L=L, length=FIRST_STEP_SIZE, inner=0)
 
     def step(self, problem: Problem, state: MADMMState) -> MADMMState:
         h, A = problem.h, problem.A
         Z, U, rho = state.Z, state.U, state.rho
 
-        # X: the augmented Lagrangian with Z held, as exactly as the residual deserves
-        merit = Penalised(problem, problem.g.subgradient(state.now.X), rho, -1.0 * U, held=Z)
+        # X: the augmented Lagrangian with Z fixed, as accurately as the residual deserves
+        merit = PenaltyFunction(problem, problem.g.subgradient(state.now.X), rho, -1.0 * U, fixed=Z)
         tolerance = max(1e-8, self.inexact * rho * A.norm * float(norm(state.now.AX - Z)))
         found = rgbb(
             merit,
@@ -127,7 +133,7 @@ class MADMM(Solver[MADMMState]):
         Z_new = h.prox(AX + U, 1 / rho)
         U_new = U + AX - Z_new
 
-        scale = self._balanced(problem, state.t, rho, AX - Z_new, Z_new - Z)
+        scale = self._penalty_factor(problem, state.t, rho, AX - Z_new, Z_new - Z)
         return MADMMState(
             t=state.t + 1,
             now=found.point,
@@ -139,17 +145,14 @@ class MADMM(Solver[MADMMState]):
             inner=state.inner + found.steps,
         )
 
-    def _balanced(self, problem: Problem, t: int, rho: float, gap: Array, move: Array) -> float:
+    def _penalty_factor(self, problem: Problem, t: int, rho: float, gap: Array, move: Array) -> float:
         """The factor by which the penalty changes: 2, 1/2 or 1."""
         if t >= self.balance:
             return 1.0
         primal, dual = float(norm(gap)), rho * float(norm(problem.A.adjoint(move)))
-        rounding = 64 * backend_of(gap).eps(gap) * problem.A.norm * problem.M.r**0.5  # of A(X), which has r columns
-        if primal > max(10 * dual, rounding):
+        if primal > max(10 * dual, rounding(gap, problem.A.norm * problem.M.r**0.5)):  # r unit columns in A
             return 2.0
-        may_halve = rho / 2 >= _least_penalty(problem) * (
-            1 - 1e-9
-        )  # halved from L_f it is allowed, whatever rounding does
+        may_halve = rho / 2 >= _least_penalty(problem) * (1 - 1e-9)  # from L_f it may halve once, despite rounding
         return 0.5 if dual > 10 * primal and may_halve else 1.0
 
     def point(self, state: MADMMState) -> Array:
@@ -158,13 +161,17 @@ class MADMM(Solver[MADMMState]):
     def certificate(self, problem: Problem, state: MADMMState) -> Certificate:
         return Certificate(state.now, state.Z, state.rho * state.U)
 
+    def work(self, state: MADMMState) -> int:
+        """One product for each inner step."""
+        return state.inner
+
 
 def _least_penalty(problem: Problem) -> float:
     """Below this the penalty is not halved.
 
-    The prox of a weakly convex h needs twice W_h. An f that bends downwards, such as that of PCA, pulls X away
-    from Z when the penalty is much smaller than its curvature, or than that at which the prox of h moves the entries
-    of A(X) by as much as they are large in the mean: balancing then never settles.
+    The prox of a weakly convex h needs twice W_h. A concave f, such as that of PCA, pulls X away from Z when the
+    penalty is much smaller than its curvature, or than the penalty at which the prox of h moves the entries of A(X) by
+    their mean size: balancing then never ends.
     """
     f, least = problem.f, least_penalty(problem.h)
     pull = problem.h.lipschitz_constant(problem.shape)

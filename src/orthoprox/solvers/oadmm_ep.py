@@ -13,20 +13,14 @@ from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem, extrapolate
 from orthoprox.solvers._augmented import prox_point, smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._curvature import doubled, local_lipschitz
-from orthoprox.solvers._schedules import (
-    check_oadmm,
-    check_penalty,
-    default_penalty,
-    default_smoothing,
-    growing_penalty,
-)
+from orthoprox.solvers._curvature import backtrack_lipschitz, local_lipschitz
+from orthoprox.solvers._schedules import PenaltyRule, default_penalty, default_smoothing
 from orthoprox.terms.envelope import envelope_prox
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OADMMEPState:
-    """Where OADMM-EP is: two points with their products, the split variable, the multiplier."""
+    """The state of OADMM-EP: two points with their products, the split variable, the multiplier."""
 
     t: int
     now: Point
@@ -34,7 +28,7 @@ class OADMMEPState:
     y: Array
     z: Array
     L: Scalar
-    """L_f, or the present estimate of it."""
+    """L_f, or the current estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +81,7 @@ class OADMMEP(Solver[OADMMEPState]):
     def __post_init__(self) -> None:
         bound = (self.theta - 1) / ((self.theta + 1) * (self.xi + 2))
         derive(self, tau=lambda: default_smoothing(self.sigma), alpha=lambda: max(bound - 1e-12, 0.0))
-        check_oadmm(self)
+        self._penalty.check()
         require(
             self.theta > (1 if self.strict_theory else 0),
             f"theta must be {'above 1' if self.strict_theory else 'positive'}; given {self.theta}.",
@@ -98,13 +92,17 @@ class OADMMEP(Solver[OADMMEPState]):
             "strict_theory=False lets you leave the range.",
         )
 
+    @property
+    def _penalty(self) -> PenaltyRule:
+        return PenaltyRule(self.beta0, self.p, self.xi, self.sigma, self.tau, self.strict_theory)
+
     def for_problem(self, problem: Problem) -> Self:
         if self.beta0 is not None:
             return self
         return replace(self, beta0=default_penalty(problem, self.tau))
 
     def init(self, problem: Problem, X0: Array) -> OADMMEPState:
-        check_penalty(self, problem)
+        self._penalty.check_for(problem, self.name)
         point = problem.at(X0)
         L = problem.f.lipschitz
         if L is None:
@@ -116,7 +114,7 @@ class OADMMEP(Solver[OADMMEPState]):
         y, z = state.y, state.z
 
         # S1: the penalty grows, the smoothing shrinks
-        beta = growing_penalty(self.beta0, self.xi, self.p, state.t)
+        beta = self._penalty.at(state.t)
         mu = self.tau / beta
 
         # S2: extrapolate, linearise, project (remark (iv))
@@ -126,11 +124,13 @@ class OADMMEP(Solver[OADMMEPState]):
         del xi
 
         if f.lipschitz is None:
-            X, L = doubled(f, c.X, lambda L: problem.M.project(c.X - G / self._curvature(problem, beta, L)), state.L)
+            X, L = backtrack_lipschitz(
+                f, c.X, lambda L: problem.M.project(c.X - G / self._curvature(problem, beta, L)), state.L
+            )
         else:
             L = state.L
             Y = c.X - G / self._curvature(problem, beta, L)
-            del c, G  # large arrays, not needed while others are made
+            del c, G  # large arrays that are no longer needed
             X = problem.M.project(Y)
             del Y
 
@@ -152,4 +152,4 @@ class OADMMEP(Solver[OADMMEPState]):
         return state.now.X
 
     def certificate(self, problem: Problem, state: OADMMEPState) -> Certificate:
-        return Certificate(state.now, prox_point(self, problem, state), state.z)
+        return Certificate(state.now, prox_point(problem, state.y, self._penalty, state.t), state.z)

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Self
 from array_api_compat import array_namespace
 
 from orthoprox._fields import DERIVED, derive, replace, require
+from orthoprox._linalg import inner, rounding
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds.stiefel import Retraction, Stiefel
@@ -18,19 +19,13 @@ from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._augmented import lagrangian_change, prox_point, smooth_part, smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._linesearch import backtrack, barzilai_borwein
-from orthoprox.solvers._schedules import (
-    check_oadmm,
-    check_penalty,
-    default_penalty,
-    default_smoothing,
-    growing_penalty,
-)
+from orthoprox.solvers._schedules import PenaltyRule, default_penalty, default_smoothing
 from orthoprox.terms.envelope import envelope_prox
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OADMMRRState:
-    """Where OADMM-RR is, with the last point and Riemannian gradient when lengths are Barzilai-Borwein's."""
+    """The state of OADMM-RR; the last X and Riemannian gradient are for Barzilai-Borwein step sizes."""
 
     t: int
     now: Point
@@ -39,7 +34,7 @@ class OADMMRRState:
     X_prev: Array | None
     G_prev: Array | None
     trials: int
-    """How many lengths the last line search tried."""
+    """Trials in the last line search."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +48,16 @@ class OADMMRR(Solver[OADMMRRState]):
     rho : float
         The direction is G_rho, tangent for every positive rho; 1/2 is the projected gradient.
     gamma : float
-        The factor by which a refused length shrinks, in (0, 1).
+        The factor by which a refused step size shrinks, in (0, 1).
     delta : float
         The fraction of the predicted decrease that is asked for, in (0, 1 / max(1, 2 rho)).
     length : {"fixed", "bb-long", "bb-short"}
-        The first length tried is ``b / beta``: b = 1, or beta times a Barzilai-Borwein quotient.
+        The first step size tried is ``b / beta``: b = 1, or beta times a Barzilai-Borwein quotient.
     b_range : tuple of float
-        Where a Barzilai-Borwein b is clipped to.
+        The interval to which a Barzilai-Borwein b is clipped.
     retraction : {"polar", "qr"}
     refresh : int
-        Products with the data are carried along the search and recomputed every this many iterations.
+        The line search carries products with the data along; every this many iterations they are recomputed.
 
     Examples
     --------
@@ -96,7 +91,7 @@ class OADMMRR(Solver[OADMMRRState]):
 
     def __post_init__(self) -> None:
         derive(self, tau=lambda: default_smoothing(self.sigma))
-        check_oadmm(self)
+        self._penalty.check()
         require(self.rho > 0, f"rho must be positive; given {self.rho}.")
         require(0 < self.gamma < 1, f"gamma must lie in (0, 1); given {self.gamma}.")
         most = 1 / max(1, 2 * self.rho)
@@ -113,15 +108,19 @@ class OADMMRR(Solver[OADMMRRState]):
         require(self.retraction in ("polar", "qr"), f"retraction must be 'polar' or 'qr'; given {self.retraction!r}.")
         require(self.refresh >= 1, f"refresh must be at least 1; given {self.refresh}.")
 
+    @property
+    def _penalty(self) -> PenaltyRule:
+        return PenaltyRule(self.beta0, self.p, self.xi, self.sigma, self.tau, self.strict_theory)
+
     def for_problem(self, problem: Problem) -> Self:
         if self.beta0 is not None:
             return self
         return replace(self, beta0=default_penalty(problem, self.tau))
 
     def init(self, problem: Problem, X0: Array) -> OADMMRRState:
-        check_penalty(self, problem)
+        self._penalty.check_for(problem, self.name)
         now = problem.at(X0)
-        # A first step has no last one: with no difference to divide by, its length is fixed.
+        # The first step has no predecessor and so no difference to divide by: it starts with b = 1.
         X_prev, G_prev = (None, None) if self.length == "fixed" else (X0, 0.0 * X0)
         return OADMMRRState(t=0, now=now, y=now.AX, z=0.0 * now.AX, X_prev=X_prev, G_prev=G_prev, trials=0)
 
@@ -132,13 +131,13 @@ class OADMMRR(Solver[OADMMRRState]):
         xp, backend = array_namespace(X), backend_of(X)
 
         # S1: the penalty grows, the smoothing shrinks
-        beta = growing_penalty(self.beta0, self.xi, self.p, state.t)
+        beta = self._penalty.at(state.t)
         mu = self.tau / beta
 
-        # S2: a tangent direction, searched along until the Lagrangian decreases enough
+        # S2: a line search along a tangent direction, until the Lagrangian decreases enough
         G = smooth_part_gradient(problem, now, y, z, beta) - g.subgradient(X)
         D = -1.0 * M.direction(X, G, self.rho)
-        G_1, b = self._first_length(M, state, G, beta)
+        G_1, b = self._first_step_size(M, state, G, beta)
         ahead = problem.at(D)  # the one product with the data of this iteration
 
         def trial(eta: Scalar) -> tuple[Point, Scalar]:
@@ -149,9 +148,9 @@ class OADMMRR(Solver[OADMMRRState]):
             return new, lagrangian_change(problem, now, new, y, z, beta)
 
         size = xp.abs(smooth_part(problem, now, y, z, beta)) + xp.abs(g.value(X)) + 1e-300
-        slack = 16.0 * backend.eps(X) * size
-        _, new, trials = backtrack(trial, b / beta, self.gamma, self.delta * xp.sum(D * D), slack)
-        # What was carried along drifts by rounding: from time to time it is computed afresh.
+        slack = rounding(X, size)
+        _, new, trials = backtrack(trial, b / beta, self.gamma, self.delta * inner(D, D), slack)
+        # Products that are carried along drift by rounding.
         stale = (state.t + 1) % self.refresh == 0
         new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)
 
@@ -162,7 +161,7 @@ class OADMMRR(Solver[OADMMRRState]):
         X_prev = None if G_1 is None else X
         return OADMMRRState(t=state.t + 1, now=new, y=y_new, z=z_new, X_prev=X_prev, G_prev=G_1, trials=trials)
 
-    def _first_length(self, M: Stiefel, state: OADMMRRState, G: Array, beta: Scalar) -> tuple[Array | None, Scalar]:
+    def _first_step_size(self, M: Stiefel, state: OADMMRRState, G: Array, beta: Scalar) -> tuple[Array | None, Scalar]:
         """The Riemannian gradient to remember, and b: 1, or beta times the quotient, which has units of 1/beta."""
         if self.length == "fixed":
             return None, 1.0
@@ -176,4 +175,4 @@ class OADMMRR(Solver[OADMMRRState]):
         return state.now.X
 
     def certificate(self, problem: Problem, state: OADMMRRState) -> Certificate:
-        return Certificate(state.now, prox_point(self, problem, state), state.z)
+        return Certificate(state.now, prox_point(problem, state.y, self._penalty, state.t), state.z)

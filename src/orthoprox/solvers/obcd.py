@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 from array_api_compat import array_namespace, device
 
 from orthoprox._fields import DERIVED, replace, require
+from orthoprox._linalg import rounding
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.backends._obcd import (
@@ -34,15 +35,15 @@ from orthoprox.terms import L0, L1, NegativePart, Nonnegative, QuadraticTerm, We
 
 WORKING_SETS = ("random", "cyclic", "greedy-reduction", "greedy-violation")
 MOST_ROWS = 5000  # up to this n the n-by-n matrix H is formed without being asked for
-PAIRS = 2000  # about so many pairs are updated in a step, so that what surrounds them does not count
+PAIRS = 2000  # about this many pairs in a step outweigh its overhead
 MULTIPLIER_STEPS = 100
 MENDING_STEPS = 20
-DRIFT = 500  # so many units of rounding X may be off the manifold, and an entry off zero where h jumps
+DRIFT = 8  # how far X may be off the manifold, and an entry off zero where h jumps, as a scale of rounding
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OBCDState:
-    """Where OBCD is."""
+    """The state of OBCD."""
 
     t: int
     now: Point
@@ -51,9 +52,9 @@ class OBCDState:
     L: Scalar
     """The curvature of the majoriser of f, for the Jacobi sweep and the greedy choice."""
     largest: float
-    """The largest decrease that a pair of the last step brought: 0 in every step at a block-2 stationary point."""
+    """The largest decrease from one pair of the last step: 0 in every step at a block-2 stationary point."""
     moved: int
-    """How many pairs of the last step moved."""
+    """Pairs of the last step that moved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +68,9 @@ class OBCD(Solver[OBCDState]):
 
     Zeros are exact, and so is nonnegativity. A start that is not nonnegative is rounded: each row keeps its largest
     admissible entry, the columns are normalised, none stays empty. For L0 the paper starts from columns of the
-    identity; a dense start works, but has all n r entries to get rid of.
+    identity; a dense start works, but has all n r entries to bring to zero.
 
-    Where h has kinks or jumps, a point from which no pair descends need not be critical. The method then stands still
+    Where h has kinks or jumps, a point from which no pair descends need not be critical. The method then stops moving,
     with ``state.moved`` at 0, and the criticality says how far it is from a critical point. For L0 and Nonnegative
     that is measured with the multiplier of the limiting subdifferential that fits best.
 
@@ -87,12 +88,12 @@ class OBCD(Solver[OBCDState]):
         Which pairs: random ones; all of them in turn; or those with the largest promised decrease, or the largest
         violation of stationarity, in random groups of up to 20 rows.
     alpha : float
-        The weight of ``|V - I|^2 / 2``, which is added for the sake of the theory; positive.
+        The weight of ``|V - I|^2 / 2``, a term that the theory needs; positive.
     rounds : int, optional
         Rounds in a step. By default about 2000 pairs, at most n - 1 rounds; one round of the Jacobi sweep.
     refresh : int
-        Every this many steps the product with the data is computed afresh, and X is projected if rounding has moved
-        it off the manifold.
+        Every this many steps the product with the data is recomputed, and X is projected if rounding has moved it off
+        the manifold.
     seed : int
         Of the working sets, together with t.
 
@@ -179,13 +180,13 @@ class OBCD(Solver[OBCDState]):
             number += state.t * self.rounds
             return working_set(self.working_set, rng, number, X, G, float(state.L), self.alpha)
 
-        run = self._sequential if self.sweep == "sequential" else self._jacobi
+        run = self._run_sequential if self.sweep == "sequential" else self._run_jacobi
         now, L, largest, moved = run(problem, state, choose)
         if (state.t + 1) % self.refresh == 0:
-            now = self._refreshed(problem, now)
+            now = self._refresh(problem, now)
         return OBCDState(t=state.t + 1, now=now, H=state.H, L=L, largest=largest, moved=moved)
 
-    def _sequential(
+    def _run_sequential(
         self, problem: Problem, state: OBCDState, choose: Callable[..., Any]
     ) -> tuple[Point, Scalar, float, int]:
         """One pair after another, HX carried along."""
@@ -198,10 +199,10 @@ class OBCD(Solver[OBCDState]):
         new = backend_of(X).from_numpy(X_new, X)
         return Point(new, backend_of(X).from_numpy(HX_new, X), problem.A(new)), state.L, largest, moved
 
-    def _jacobi(
+    def _run_jacobi(
         self, problem: Problem, state: OBCDState, choose: Callable[..., Any]
     ) -> tuple[Point, Scalar, float, int]:
-        """The pairs of a round at once, with one product each; an unknown curvature is doubled until it fits."""
+        """The pairs of a round at once, with one product a round; an unknown curvature doubles until it fits."""
         f, now, L = problem.f, state.now, state.L
         W, K = _entries(problem, now.X)
         K = K - problem.g.subgradient(now.X)
@@ -218,19 +219,23 @@ class OBCD(Solver[OBCDState]):
             now, largest, moved = problem.at(new), max(largest, gain), moved + went
         return now, L, largest, moved
 
-    def _refreshed(self, problem: Problem, now: Point) -> Point:
-        """The point with its products computed afresh, back on the manifold where rounding has moved it off."""
+    def _refresh(self, problem: Problem, now: Point) -> Point:
+        """Recompute the products, and project X where rounding has moved it off the manifold."""
         M, X, xp = problem.M, now.X, array_namespace(now.X)
         for _ in range(MENDING_STEPS if _jumps_at_zero(problem) else 1):
-            if bool(M.infeasibility(X) <= DRIFT * backend_of(X).eps(X) * M.r**0.5):
+            if bool(M.infeasibility(X) <= rounding(X, DRIFT * M.r**0.5)):
                 break
             new = M.project(X)
-            # Where h jumps, neither zeros nor signs may get lost; what then is off still is projected again.
+            # Where h jumps, zeros and signs must survive the projection; it is repeated until X is on the manifold.
             X = xp.where(xp.sign(new) == xp.sign(X), new, X) if _jumps_at_zero(problem) else new
         return problem.at(X)
 
     def point(self, state: OBCDState) -> Array:
         return state.now.X
+
+    def work(self, state: OBCDState) -> int:
+        """One product a round: n // 2 pairs update all rows of HX once, at the cost of a product with H."""
+        return state.t * self.rounds
 
     def certificate(self, problem: Problem, state: OBCDState) -> Certificate:
         """The y and z of a proximal gradient step in the tangent space at X.
@@ -256,7 +261,7 @@ class OBCD(Solver[OBCDState]):
 
 
 def _check_structure(problem: Problem) -> None:
-    """Refuse what has no exact search along the angle."""
+    """Refuse a problem without an exact search along the angle."""
     if problem.M.n < 2:
         raise UnsupportedProblem("obcd turns pairs of rows, so it needs n >= 2; given n = 1. Choose another solver.")
     if not isinstance(problem.h, (L1, WeightedL1, NegativePart, L0, Nonnegative, Zero)):
@@ -292,7 +297,7 @@ def _jumps_at_zero(problem: Problem) -> bool:
 
 
 def _entries(problem: Problem, X: Array) -> tuple[Any, Array]:
-    """What h is made of: on the host W or Jumps, and K with ``h(A(X)) = sum W |X| + K X``."""
+    """The parts of h: on the host W or Jumps, and K with ``h(A(X)) = sum W |X| + K X``."""
     if _jumps_at_zero(problem):
         return _jumps(problem, X), 0.0 * X
     W, K = _weights(problem, X)
@@ -308,9 +313,9 @@ def _weights(problem: Problem, X: Array) -> tuple[Array, Array]:
 
 
 def _jumps(problem: Problem, X: Array) -> Jumps:
-    """What positive and negative entries of X cost: a weight each, or the sign is forbidden."""
+    """The costs of positive and negative entries of X: a weight each, or the sign is forbidden."""
     h, scale = problem.h, host(problem.A(array_namespace(X).ones_like(X)))
-    small = DRIFT * backend_of(X).eps(X)
+    small = rounding(X, DRIFT)
     if isinstance(h, L0):
         return Jumps(h.weight * (scale != 0), h.weight * (scale != 0), small)
     cost = FORBIDDEN if h.weight > 0 else 0.0

@@ -1,4 +1,4 @@
-"""RADMM: ADMM with one Riemannian gradient step in X; penalty, smoothing and step stay as they are.
+"""RADMM: ADMM with one Riemannian gradient step in X, and a constant penalty, smoothing and step size.
 
 J. Li, S. Ma, T. Srivastava, "A Riemannian Alternating Direction Method of Multipliers", arXiv 2211.02163.
 """
@@ -15,7 +15,7 @@ from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._augmented import smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._curvature import doubled, local_lipschitz
+from orthoprox.solvers._curvature import backtrack_lipschitz, local_lipschitz
 from orthoprox.solvers._schedules import in_units_of_map
 from orthoprox.terms.envelope import envelope_prox
 
@@ -25,14 +25,14 @@ PRESETS = {"I": 100.0, "II": 10_000.0}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RADMMState:
-    """Where RADMM is: a point with its products, the split variable, the multiplier."""
+    """The state of RADMM: a point with its products, the split variable, the multiplier."""
 
     t: int
     now: Point
     y: Array
     z: Array
     L: Scalar
-    """L_f, or the present estimate of it."""
+    """L_f, or the current estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +50,10 @@ class RADMM(Solver[RADMMState]):
     mu : float, optional
         The smoothing of h. By default 1e-8/beta, about what the authors' experiments use: practically none.
     eta : float, optional
-        The step; by default 1/(L_f + beta |A|^2). Above twice that the method oscillates.
+        The step size; by default 1/(L_f + beta |A|^2). Above twice that the method oscillates.
     retraction : {"polar", "qr"}
     strict_theory : bool
-        Change the defaults to mu = 4/beta and half the step, since the theory needs a mu beta bounded below.
+        Set the defaults to mu = 4/beta and half the step size: the theory needs a lower bound on mu beta.
 
     Examples
     --------
@@ -98,15 +98,15 @@ class RADMM(Solver[RADMMState]):
         return 4.0 if self.strict_theory else 1e-8
 
     def for_problem(self, problem: Problem) -> Self:
-        chosen: dict[str, float] = {}
+        changes: dict[str, float] = {}
         if self.beta is None:
-            chosen["beta"] = self._penalty(problem)
+            changes["beta"] = self._penalty(problem)
         if self.eta is None and problem.f.lipschitz is not None:
-            chosen["eta"] = self._length(problem, chosen.get("beta", self.beta), problem.f.lipschitz)
-        return replace(self, **chosen) if chosen else self
+            changes["eta"] = self._step_size(problem, changes.get("beta", self.beta), problem.f.lipschitz)
+        return replace(self, **changes) if changes else self
 
     def _penalty(self, problem: Problem) -> float:
-        """The curvature of f in the units of A(X), or where f has none the slope of h; enough for a weakly convex h."""
+        """The curvature of f in the units of A(X), or else the slope of h; large enough for W_h."""
         L, W = problem.f.lipschitz, problem.h.weak_convexity
         if L is None:
             L = local_lipschitz(problem, problem.M.random(0, like=problem.like))
@@ -114,7 +114,7 @@ class RADMM(Solver[RADMMState]):
         enough = 2 * (1 + self._smoothing_times_penalty) * W if self.mu is None else 4 * W
         return max(in_units_of_map(problem, L), enough) or 1.0
 
-    def _length(self, problem: Problem, beta: float, L: Scalar) -> Scalar:
+    def _step_size(self, problem: Problem, beta: float, L: Scalar) -> Scalar:
         return (0.5 if self.strict_theory else 1.0) / (L + beta * problem.A.norm**2 + 1e-300)
 
     def init(self, problem: Problem, X0: Array) -> RADMMState:
@@ -139,15 +139,15 @@ class RADMM(Solver[RADMMState]):
         G = smooth_part_gradient(problem, state.now, y, z, beta) - problem.g.subgradient(X)
         D = M.tangent(X, G)
 
-        def moved(eta: Scalar) -> Array:
+        def move(eta: Scalar) -> Array:
             return M.retract(X, -eta * D, self.retraction)
 
         if self.eta is not None:
-            X_new, L = moved(self.eta), state.L
+            X_new, L = move(self.eta), state.L
         elif f.lipschitz is not None:
-            X_new, L = moved(self._length(problem, beta, state.L)), state.L
+            X_new, L = move(self._step_size(problem, beta, state.L)), state.L
         else:
-            X_new, L = doubled(f, X, lambda L: moved(self._length(problem, beta, L)), state.L)
+            X_new, L = backtrack_lipschitz(f, X, lambda L: move(self._step_size(problem, beta, L)), state.L)
         new = problem.at(X_new)
 
         # The minimiser of the smoothed h, and a full dual step

@@ -18,12 +18,12 @@ from orthoprox._types import Array, Scalar
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._points import chosen
+from orthoprox.solvers._points import select
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RSGState:
-    """Where the method is, the best point it has seen, and how far the last step went."""
+    """The state of RSG: the current point, the best one so far, and the length of the last step."""
 
     t: int
     now: Point
@@ -31,12 +31,12 @@ class RSGState:
     lowest: Scalar
     eta0: Scalar
     moved: Scalar
-    """The last length times the norm of its direction; there is no other sign of an end."""
+    """The last step size times the norm of its direction; the only sign that the run is near its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RSG(Solver[RSGState]):
-    """A step along the tangent part of a subgradient, then a retraction; the best point is kept.
+    """A step along the tangent part of a subgradient, then a retraction; keeps the best point.
 
     Values go up and down and the iterates are never sparse. With g present the direction need not belong to the
     subdifferential of F: the method is then a heuristic.
@@ -44,12 +44,12 @@ class RSG(Solver[RSGState]):
     Parameters
     ----------
     eta0 : float, optional
-        The factor of all lengths; by default such that a move of length eta0 is a tenth of the norm of X.
+        The factor of all step sizes; by default a step of size eta0 has a tenth of the norm of X.
     rule : {"sqrt", "constant", "geometric"}
-        The k-th length, k = 1, 2, ...: ``eta0 / sqrt(k)``, the same always, or ``eta0 ratio^(k-1)``. The last
+        The k-th step size, k = 1, 2, ...: ``eta0 / sqrt(k)``, a constant, or ``eta0 ratio^(k-1)``. The last
         converges to a solution only from a start near a sharp one.
     budget : int, optional
-        The number K of iterations a constant length is for: it is then ``eta0 / sqrt(K + 1)``.
+        The number K of iterations that a constant step size is for: it is then ``eta0 / sqrt(K + 1)``.
     ratio : float
         The factor of the geometric rule, in (0, 1).
     retraction : {"polar", "qr"}
@@ -102,21 +102,21 @@ class RSG(Solver[RSGState]):
 
     def step(self, problem: Problem, state: RSGState) -> RSGState:
         D = _direction(problem, state.now)
-        eta = self._length(state)
+        eta = self._step_size(state)
         new = problem.at(problem.M.retract(state.now.X, -eta * D, self.retraction))
         value = problem.objective(new)
         better = value < state.lowest
         return RSGState(
             t=state.t + 1,
             now=new,
-            best=chosen(better, new, state.best),
+            best=select(better, new, state.best),
             lowest=array_namespace(new.X).where(better, value, state.lowest),
             eta0=state.eta0,
             moved=eta * norm(D),
         )
 
-    def _length(self, state: RSGState) -> Scalar:
-        """The length of step t + 1."""
+    def _step_size(self, state: RSGState) -> Scalar:
+        """The size of step t + 1."""
         if self.rule == "sqrt":
             return state.eta0 / (state.t + 1.0) ** 0.5
         if self.rule == "geometric":

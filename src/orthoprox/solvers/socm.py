@@ -11,27 +11,28 @@ from typing import ClassVar, Literal, Self
 from array_api_compat import array_namespace
 
 from orthoprox._fields import DERIVED, derive, replace, require
-from orthoprox._linalg import norm
+from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem, refuse_unless_allowed
+from orthoprox.solvers._curvature import LARGEST as LARGEST_CONSTANT
 from orthoprox.solvers._curvature import descends
-from orthoprox.solvers._hessian import LARGEST, formable, solved, system_matrix, system_size
+from orthoprox.solvers._hessian import LARGEST, formable, solve_system, system_matrix, system_size
 from orthoprox.solvers._rgbb import least_penalty, lipschitz_near, matching_penalty
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SOCMState:
-    """Where SOCM is: X is free, P is feasible, B is the multiplier of X = P divided by beta."""
+    """The state of SOCM: X is free, P is feasible, B is the multiplier of X = P divided by beta."""
 
     t: int
     X: Array
     P: Array
     B: Array
     y: Array
-    """The paper's Q, which stands for A(X); X itself in the two-block form."""
+    """The paper's Q, the copy of A(X); X itself in the two-block form."""
     z: Array
     """A subgradient of h at y, the multiplier of A(X) = y."""
     beta: float
@@ -40,32 +41,31 @@ class SOCMState:
     """Of H + beta I + lam A*A, or the smaller one of Woodbury's identity, in the factored form."""
     L: Scalar
     inner: Scalar
-    """Inner steps taken so far; none in the factored form."""
+    """Inner steps so far; none in the factored form."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SOCM(Solver[SOCMState]):
     """ADMM that splits X = P, with P on the manifold, and in its three-block form also A(X) = y.
 
-    There is no proof of convergence. A large beta freezes the run near its start, a small one lets it diverge. The
-    published beta is just at the border where a column of X is near the axis along which f bends downwards most: there
-    X swings about P for long, which a larger beta damps.
-    With g present, its linearisation at P stands in for it: an extension.
+    There is no proof of convergence. A large beta freezes the run near its start, a small one lets it diverge. With the
+    published beta, X oscillates about P for long where a column of X is near the direction in which f is most concave;
+    a larger beta damps that. A g is replaced by its linearisation at P: an extension.
 
     Parameters
     ----------
     beta : float, optional
-        The penalty of X = P; by default L_f, or twice that where A or the form does not help to keep the X-step convex.
+        The penalty of X = P; by default L_f, or twice that where neither A = I nor the form keeps the X-step convex.
     lam : float, optional
         The penalty of A(X) = y in the three-block form; ``L_f / |A|^2`` by default.
     form : {"three-block", "two-block"}
         The second leaves h in the X-step, which is then a proximal gradient loop and needs A = I.
     solve : {"auto", "factored", "linearised"}
         The X-step of the three-block form: one product with an inverse computed at the start, for a quadratic f whose
-        matrix can be formed, or gradient steps. "auto" takes the first where it can and n, or the number of rows of
-        data that have few, is at most 3000.
+        matrix can be formed, or gradient steps. "auto" factors where it can, up to 3000 rows of X or, if there are
+        fewer, of data.
     most_inner : int, optional
-        Gradient steps in an X-step, at most: 100 in the two-block form, 1 in the linearised one by default.
+        The most gradient steps in an X-step; 100 in the two-block form, 1 in the linearised one by default.
     inner_tol : float
         A proximal gradient loop ends when its gradient mapping is below this.
     allow_non_lipschitz : bool
@@ -122,7 +122,7 @@ class SOCM(Solver[SOCMState]):
                 f"{type(problem.f).__name__} and A = {type(problem.A).__name__}. Choose solve='linearised'."
             )
         L = problem.f.lipschitz
-        if L is None:  # the penalties are chosen at the first point
+        if L is None:  # init chooses the penalties at the first point
             return self
         beta, lam = self._penalties(problem, L)
         return replace(self, beta=beta, lam=lam)
@@ -157,9 +157,9 @@ class SOCM(Solver[SOCMState]):
         K = system_matrix(problem, like, lam if three else 0.0)
         values, V = array_namespace(like).linalg.eigh(K)
         values = values + (beta if three else beta - least_penalty(problem.h) / 2)
-        smallest, rounding = float(values[0]), backend_of(like).eps(like) * float(values[-1])
+        smallest = float(values[0])
         require(
-            smallest > rounding,
+            smallest > rounding(like, float(values[-1])),
             "The X-step has no minimiser: H + beta I"
             f"{' + lam A*A' if three else ''} must be positive definite, and its smallest "
             f"eigenvalue is {smallest:.6g} with beta = {beta:.6g} and lam = {lam:.6g}. Raise beta.",
@@ -175,10 +175,10 @@ class SOCM(Solver[SOCMState]):
             origin = array_namespace(P).zeros_like(P)
             C = problem.f.gradient_at(origin, origin)
             R = state.beta * (P - B) + A.adjoint(lam * y - z) + xi - C
-            X = solved(problem, state.inverse, state.beta + lam, R)
+            X = solve_system(problem, state.inverse, state.beta + lam, R)
             L, inner = state.L, state.inner
         else:
-            X, z, L, steps = self._descended(problem, state, xi)
+            X, z, L, steps = self._descend(problem, state, xi)
             inner = state.inner + steps
 
         # y and z: the prox, where h was split off
@@ -196,14 +196,14 @@ class SOCM(Solver[SOCMState]):
             t=state.t + 1, X=X, P=P, B=B, y=y, z=z, beta=state.beta, lam=lam, inverse=state.inverse, L=L, inner=inner
         )
 
-    def _descended(self, problem: Problem, state: SOCMState, xi: Array) -> tuple[Array, Array, Scalar, Scalar]:
-        """X, z, L_f and the number of steps: (proximal) gradient steps on the X-step from the last X.
+    def _descend(self, problem: Problem, state: SOCMState, xi: Array) -> tuple[Array, Array, Scalar, Scalar]:
+        """(Proximal) gradient steps on the X-step, from the last X: X, z, L_f and the number of steps.
 
-        In the two-block form z is the subgradient of h that the last prox has used; otherwise it is left alone.
+        In the two-block form z becomes the subgradient of h from the last prox; otherwise it stays.
         """
         two, beta, lam = self.form == "two-block", state.beta, state.lam
 
-        def moved(X: Array, G: Array, L: Scalar) -> tuple[Array, Array, Scalar, Scalar]:
+        def move(X: Array, G: Array, L: Scalar) -> tuple[Array, Array, Scalar, Scalar]:
             s = 1 / (L + beta + (0.0 if two else lam * problem.A.norm**2))
             V = X - s * G
             X_new = problem.h.prox(V, s) if two else V
@@ -215,14 +215,14 @@ class SOCM(Solver[SOCMState]):
             G = problem.f.gradient(X) - xi + beta * (X - state.P + state.B)
             if not two:
                 G = G + problem.A.adjoint(state.z + lam * (problem.A(X) - state.y))
-            found = moved(X, G, run[2])
-            if problem.f.lipschitz is None:  # doubled until it fits; a wrong gradient must not double without end
-                found = backend_of(X).while_loop(
-                    lambda trial: ~descends(problem.f, X, trial[0], trial[2]) & (trial[2] < 1e30),
-                    lambda trial: moved(X, G, 2.0 * trial[2]),
-                    found,
+            trial = move(X, G, run[2])
+            if problem.f.lipschitz is None:  # double it until it fits
+                trial = backend_of(X).while_loop(
+                    lambda run: ~descends(problem.f, X, run[0], run[2]) & (run[2] < LARGEST_CONSTANT),
+                    lambda run: move(X, G, 2.0 * run[2]),
+                    trial,
                 )
-            return *found, k + 1
+            return *trial, k + 1
 
         def unfinished(run: tuple[Array, Array, Scalar, Scalar, Scalar]) -> Scalar:
             return (run[4] < self.most_inner) & (run[3] >= self.inner_tol)
@@ -236,3 +236,7 @@ class SOCM(Solver[SOCMState]):
 
     def certificate(self, problem: Problem, state: SOCMState) -> Certificate:
         return Certificate(problem.at(state.P), state.y, state.z)
+
+    def work(self, state: SOCMState) -> int:
+        """One product a step with the inverse; otherwise one for each gradient step."""
+        return state.t if state.inverse is not None else int(state.inner)

@@ -13,27 +13,20 @@ from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._curvature import doubled, local_lipschitz
-from orthoprox.solvers._smoothing import (
-    check_smoothing,
-    first_smoothing,
-    oadmm_penalty,
-    smoothed_certificate,
-    smoothed_gradient,
-    smoothing,
-)
+from orthoprox.solvers._curvature import backtrack_lipschitz, local_lipschitz
+from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_gradient, prox_certificate
 from orthoprox.terms.envelope import envelope_gradient
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SPGMEPState:
-    """Where SPGM-EP is, and the smoothing it began with."""
+    """The state of SPGM-EP: a point, and the first smoothing."""
 
     t: int
     now: Point
     mu0: Scalar
     L: Scalar
-    """L_f, or the present estimate of it."""
+    """L_f, or the current estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +46,7 @@ class SPGMEP(Solver[SPGMEPState]):
     beta0, xi : float
         For the schedule "oadmm"; by default as in OADMM.
     theta : float, optional
-        The step is ``1 / (theta (L_f + |A|^2/mu))``; by default theta = 1, and 1.01 for the schedule "oadmm".
+        The step size is ``1 / (theta (L_f + |A|^2/mu))``; by default theta = 1, and 1.01 for the schedule "oadmm".
 
     Examples
     --------
@@ -81,8 +74,12 @@ class SPGMEP(Solver[SPGMEPState]):
 
     def __post_init__(self) -> None:
         derive(self, theta=lambda: 1.01 if self.schedule == "oadmm" else 1.0)
-        check_smoothing(self)
+        self._smoothing.check()
         require(self.theta > 0, f"theta must be positive; given {self.theta}.")
+
+    @property
+    def _smoothing(self) -> Smoothing:
+        return Smoothing(self.schedule, self.mu0, self.p, self.beta0, self.xi)
 
     def for_problem(self, problem: Problem) -> Self:
         if self.schedule == "oadmm" and self.beta0 is None:
@@ -96,22 +93,22 @@ class SPGMEP(Solver[SPGMEPState]):
         now, L = problem.at(X0), problem.f.lipschitz
         if L is None:
             L = local_lipschitz(problem, X0)
-        return SPGMEPState(t=0, now=now, mu0=first_smoothing(self, problem, now.AX), L=L)
+        return SPGMEPState(t=0, now=now, mu0=self._smoothing.first(problem, now.AX, self.name), L=L)
 
     def step(self, problem: Problem, state: SPGMEPState) -> SPGMEPState:
         f, X = problem.f, state.now.X
-        mu = smoothing(self, state.mu0, state.t)
-        G = smoothed_gradient(problem, state.now, envelope_gradient(problem.h, state.now.AX, mu))
+        mu = self._smoothing.at(state.mu0, state.t)
+        G = objective_gradient(problem, state.now, envelope_gradient(problem.h, state.now.AX, mu))
 
-        def moved(L: Scalar) -> Array:
+        def move(L: Scalar) -> Array:
             return problem.M.project(X - G / (self.theta * (L + problem.A.norm**2 / mu)))
 
         known = f.lipschitz is not None
-        X_new, L = (moved(state.L), state.L) if known else doubled(f, X, moved, state.L)
+        X_new, L = (move(state.L), state.L) if known else backtrack_lipschitz(f, X, move, state.L)
         return SPGMEPState(t=state.t + 1, now=problem.at(X_new), mu0=state.mu0, L=L)
 
     def point(self, state: SPGMEPState) -> Array:
         return state.now.X
 
     def certificate(self, problem: Problem, state: SPGMEPState) -> Certificate:
-        return smoothed_certificate(self, problem, state)
+        return prox_certificate(problem, state.now, self._smoothing.at(state.mu0, state.t))

@@ -10,52 +10,43 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import replace, require
-from orthoprox._linalg import norm
+from orthoprox._linalg import inner, norm
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
-from orthoprox.solvers._points import chosen
-from orthoprox.solvers._smoothing import (
-    check_smoothing,
-    first_smoothing,
-    oadmm_penalty,
-    smoothed_certificate,
-    smoothed_objective,
-    smoothing,
-)
+from orthoprox.solvers._points import select
+from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_near, prox_certificate
 
 LENGTHS = ("backtracking", "fixed")
 MOST_HALVINGS = 12
-"""A search that fails this often leaves X where it is."""
+"""After this many refusals a line search leaves X where it is."""
 MOST_CARRIED = 3
-"""How many halvings of one search the next one begins with, at most."""
+"""The most halvings of one line search that the next one starts with."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SPGMRRState:
-    """Where SPGM-RR is, the smoothing it began with and the length it will try."""
+    """The state of SPGM-RR: a point, the first smoothing, and the next step size to try."""
 
     t: int
     now: Point
     mu0: Scalar
     eta: Scalar
-    """The length the next search begins with; for fixed lengths their limit as the smoothing grows."""
+    """The step size at which the next line search starts; for fixed ones, their limit as the smoothing grows."""
     calm: int
-    """How many iterations in a row took the first length, since the length last changed."""
+    """Iterations in a row that accepted the first step size, since it last changed."""
     trials: int
-    """How many lengths the last search tried."""
+    """Trials in the last line search."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SPGMRR(Solver[SPGMRRState]):
-    """A Riemannian gradient step on ``f - g + h_mu(A(X))``, its length halved until it fits; mu shrinks.
+    """A Riemannian gradient step on ``f - g + h_mu(A(X))``, its size halved until it fits; mu shrinks.
 
-    The theory is for a convex h and no g. A g is linearised, and evaluated as it is in the search.
+    The theory is for a convex h and no g. The gradient linearises g; the line search uses g itself.
 
     Parameters
     ----------
@@ -69,16 +60,16 @@ class SPGMRR(Solver[SPGMRRState]):
     beta0, xi : float
         For the schedule "oadmm"; by default as in OADMM.
     length : {"backtracking", "fixed"}
-        The fixed length is ``1 / (a + |A|^2/mu)`` with ``a = L_f + (sqrt(r + 1) + 1/2) (C_h |A| + C_f)``, where C_f
-        bounds the gradient of f - g on the manifold. It needs no search, but is far shorter than what a search finds.
+        The fixed step size is ``1 / (a + |A|^2/mu)`` with ``a = L_f + (sqrt(r + 1) + 1/2) (C_h |A| + C_f)``, where C_f
+        bounds the gradient of f - g on the manifold. It needs no search, but is far smaller than what a search finds.
     eta0 : float
-        The first length tried by backtracking.
+        The first step size that backtracking tries.
     grow_after : int, optional
-        After so many iterations in a row without a halving the length doubles. None is the published rule, under
-        which lengths only shrink.
+        After this many iterations in a row without a halving the step size doubles. None is the published rule, under
+        which step sizes only shrink.
     retraction : {"polar", "qr"}
     refresh : int
-        Products with the data are carried along the search and recomputed every this many iterations.
+        The line search carries products with the data along; every this many iterations they are recomputed.
 
     Examples
     --------
@@ -109,7 +100,7 @@ class SPGMRR(Solver[SPGMRRState]):
     refresh: int = 50
 
     def __post_init__(self) -> None:
-        check_smoothing(self)
+        self._smoothing.check()
         require(self.length in LENGTHS, f"length must be one of {LENGTHS}; given {self.length!r}.")
         require(
             self.length == "backtracking" or self.retraction == "polar",
@@ -123,6 +114,10 @@ class SPGMRR(Solver[SPGMRRState]):
         require(self.retraction in ("polar", "qr"), f"retraction must be 'polar' or 'qr'; given {self.retraction!r}.")
         require(self.refresh >= 1, f"refresh must be at least 1; given {self.refresh}.")
 
+    @property
+    def _smoothing(self) -> Smoothing:
+        return Smoothing(self.schedule, self.mu0, self.p, self.beta0, self.xi)
+
     def for_problem(self, problem: Problem) -> Self:
         if self.length == "fixed" and problem.f.lipschitz is None:
             raise UnsupportedProblem(
@@ -135,16 +130,16 @@ class SPGMRR(Solver[SPGMRRState]):
 
     def init(self, problem: Problem, X0: Array) -> SPGMRRState:
         now = problem.at(X0)
-        mu0 = first_smoothing(self, problem, now.AX)
+        mu0 = self._smoothing.first(problem, now.AX, self.name)
         eta = self.eta0 if self.length == "backtracking" else 1 / (_curvature(problem, now) or 1.0)
         return SPGMRRState(t=0, now=now, mu0=mu0, eta=eta, calm=0, trials=0)
 
     def step(self, problem: Problem, state: SPGMRRState) -> SPGMRRState:
         M, A, now = problem.M, problem.A, state.now
         X = now.X
-        xp, backend = array_namespace(X), backend_of(X)
-        mu = smoothing(self, state.mu0, state.t)
-        G, change_at, slack = smoothed_objective(problem, now, mu)
+        backend = backend_of(X)
+        mu = self._smoothing.at(state.mu0, state.t)
+        G, change_at, slack = objective_near(problem, now, mu)
         D = -1.0 * M.tangent(X, G)
         ahead = problem.at(D)  # the one product with the data of this iteration
 
@@ -155,7 +150,7 @@ class SPGMRR(Solver[SPGMRRState]):
             new = Point(X_new, HX, AX)
             return new, change_at(new)
 
-        wanted = xp.sum(D * D) / 2
+        wanted = inner(D, D) / 2
 
         def refused(run: tuple[Any, ...]) -> Any:
             eta, _, change, trials = run
@@ -171,16 +166,16 @@ class SPGMRR(Solver[SPGMRRState]):
         else:
             first = (state.eta, *trial(state.eta), 1)
             eta, new, change, trials = backend.while_loop(refused, halve, first)
-            new = chosen(change <= slack - wanted * eta, new, now)
-        # What was carried along drifts by rounding: from time to time it is computed afresh.
+            new = select(change <= slack - wanted * eta, new, now)
+        # Products that are carried along drift by rounding.
         stale = (state.t + 1) % self.refresh == 0
         new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)
-        eta, calm = (state.eta, state.calm) if self.length == "fixed" else self._next_length(state, trials)
+        eta, calm = (state.eta, state.calm) if self.length == "fixed" else self._next_step_size(state, trials)
         return SPGMRRState(t=state.t + 1, now=new, mu0=state.mu0, eta=eta, calm=calm, trials=trials)
 
-    def _next_length(self, state: SPGMRRState, trials: Scalar) -> tuple[Scalar, Scalar]:
-        """The length to begin with: some of the halvings stay, and after enough searches without one it doubles."""
-        # A sum of comparisons is the smaller of two numbers, also for one that is known only inside a compiled step.
+    def _next_step_size(self, state: SPGMRRState, trials: Scalar) -> tuple[Scalar, Scalar]:
+        """Some of the halvings stay; after enough searches without one the step size doubles."""
+        # min(trials - 1, MOST_CARRIED), written so that a compiled step can do it.
         carried = sum(1.0 * (trials > halvings) for halvings in range(1, MOST_CARRIED + 1))
         calm = (state.calm + 1) * (trials == 1)
         if self.grow_after is None:
@@ -192,13 +187,13 @@ class SPGMRR(Solver[SPGMRRState]):
         return state.now.X
 
     def certificate(self, problem: Problem, state: SPGMRRState) -> Certificate:
-        return smoothed_certificate(self, problem, state)
+        return prox_certificate(problem, state.now, self._smoothing.at(state.mu0, state.t))
 
 
 def _curvature(problem: Problem, at: Point) -> float:
     """The a for which ``a + |A|^2/mu`` bounds the second derivative of the smoothed objective along a polar retraction.
 
-    The distance between two points of the manifold is at most ``2 sqrt(r)``, so that one gradient bounds all of them.
+    Two points of the manifold are at most ``2 sqrt(r)`` apart, so one gradient bounds all of them.
     """
     r, L = problem.M.r, problem.f.lipschitz
     if L is None:

@@ -17,12 +17,12 @@ from orthoprox._linalg import norm
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._points import chosen
+from orthoprox.solvers._points import select
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SubgradientState:
-    """Where the method is, and the best point it has seen."""
+    """The state of the subgradient method: the current point, and the best one so far."""
 
     t: int
     now: Point
@@ -33,14 +33,14 @@ class SubgradientState:
 
 @dataclass(frozen=True, kw_only=True)
 class Subgradient(Solver[SubgradientState]):
-    """A step along a subgradient, then a projection; the best point is kept.
+    """A step along a subgradient, then a projection; keeps the best point.
 
     Parameters
     ----------
     eta0 : float, optional
-        The first length; by default such that the first move is a tenth of the norm of X.
+        The first step size; by default the first step has a tenth of the norm of X.
     q : float
-        Lengths shrink as ``eta0 / (t + 1)^q``.
+        Step sizes shrink as ``eta0 / (t + 1)^q``.
     """
 
     name: ClassVar[str] = "subgradient"
@@ -70,7 +70,7 @@ class Subgradient(Solver[SubgradientState]):
         return SubgradientState(
             t=state.t + 1,
             now=new,
-            best=chosen(better, new, state.best),
+            best=select(better, new, state.best),
             lowest=array_namespace(new.X).where(better, value, state.lowest),
             eta0=state.eta0,
         )

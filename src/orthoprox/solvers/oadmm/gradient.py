@@ -8,8 +8,7 @@ from typing import ClassVar
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.problem import Problem
-from orthoprox.solvers._manial import ManIALState
-from orthoprox.solvers.manial_1 import ManIAL1
+from orthoprox.solvers.manial import ManIAL, ManIALState
 from orthoprox.solvers.oadmm.block import Block
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
 from orthoprox.solvers.oadmm.tuning import Tuning
@@ -34,10 +33,10 @@ class Gradient(Block[GradientState]):
     tuning: Tuning = Tuning()
 
     def init(self, problem: Problem, X0: Array) -> GradientState:
-        return self._state(problem, 0, ManIAL1().for_problem(problem).init(problem, X0))
+        return self._state(problem, 0, ManIAL().for_problem(problem).init(problem, X0))
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
-        return self._state(problem, state.t + 1, ManIAL1().for_problem(problem).step(problem, state.inner))
+        return self._state(problem, state.t + 1, ManIAL().for_problem(problem).step(problem, state.inner))
 
     def _state(self, problem: Problem, t: int, inner: ManIALState) -> GradientState:
         return GradientState(t=t, at=measure(problem, inner.now, inner.Y, -1.0 * inner.Z), inner=inner)

@@ -1,0 +1,64 @@
+"""What step tests share: factors and products from their definitions, and counters of products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoprox.maps import Gram
+
+
+def factor(Y, by="polar"):
+    """The polar factor, or the orthogonal one with a positive diagonal."""
+    if by == "polar":
+        U, _, Vt = np.linalg.svd(Y, full_matrices=False)
+        return U @ Vt
+    Q, upper = np.linalg.qr(Y)
+    return Q * np.sign(np.diag(upper))
+
+
+def sym(W):
+    return (W + W.T) / 2
+
+
+def tangent(X, G):
+    """The tangent part of G at X."""
+    return G - X @ sym(X.T @ G)
+
+
+def smooth_gradient(problem, X):
+    """That of f - g, the latter linearised."""
+    return problem.f.gradient(X) - problem.g.subgradient(X)
+
+
+def check_products(problem, point, atol=1e-10):
+    """The products that a point carries are those of its X."""
+    fresh = problem.at(point.X)
+    assert np.allclose(fresh.AX, point.AX, atol=1e-12)
+    assert (fresh.HX is None) == (point.HX is None)
+    assert fresh.HX is None or np.allclose(fresh.HX, point.HX, atol=atol)
+
+
+def check_doublings(L, first):
+    """An estimate of L_f was doubled some number of times."""
+    doublings = np.log2(L / first)
+    assert doublings >= 1 and abs(doublings - round(doublings)) < 1e-9
+
+
+def check_majorises(f, X, X_new, L):
+    """The quadratic model of f at X with the constant L is an upper bound at X_new."""
+    D = X_new - X
+    return f.value(X_new) <= f.value(X) + np.sum(f.gradient(X) * D) + L / 2 * np.sum(D**2) + 1e-12
+
+
+def count_calls(monkeypatch, kind=Gram, name="__call__"):
+    """A list that grows with every product with a map of a kind: the objects that were multiplied by."""
+    calls, original = [], getattr(kind, name)
+    monkeypatch.setattr(kind, name, lambda self, X: calls.append(self) or original(self, X))
+    return calls
+
+
+def walk(problem, solver, X0, steps):
+    state = solver.init(problem, X0)
+    for _ in range(steps):
+        state = solver.step(problem, state)
+    return state

@@ -1,0 +1,258 @@
+"""What the methods share: settings and their ranges, products with the data, extensions, known answers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from orthoprox import SOLVERS, Critical, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, named, solve
+from orthoprox.maps import Matrix
+from orthoprox.models import sparse_pca
+from orthoprox.terms import L1, ExplainedVariance, LeastSquares
+from steps.cases import PROBLEMS, B, M, N, R, Y
+from steps.checks import count_calls
+from steps.descents import MODES, best_of_three_starts
+
+SHRINKING = {"p": 1 / 3, "xi": 0.5}
+PENALTIES = {"beta0": None, **SHRINKING, "sigma": 1.1, "tau": 4 / (2 - 1.1), "strict_theory": True}
+SMOOTHING = {"mu0": None, **SHRINKING, "schedule": "power", "beta0": None}
+ManIAL = {"nu0": None, "tol": None, "least_gradient": 1e-6, "dual_step": "classical"}
+ManPG = {"inner": "newton", "length": None, "delta": 0.5, "gamma": 0.5, "floor": 1e-4, "refresh": 50}
+SEARCH = {"retraction": "polar", "refresh": 50}
+DEFAULTS = {
+    "oadmm-ep": {**PENALTIES, "theta": 1.01, "alpha": (1.01 - 1) / ((1.01 + 1) * (0.5 + 2)) - 1e-12},
+    "oadmm-rr": {
+        **PENALTIES,
+        **SEARCH,
+        "rho": 1,
+        "gamma": 0.5,
+        "delta": 1e-3,
+        "length": "fixed",
+        "b_range": (1e-3, 1e3),
+    },
+    "madmm": {"rho0": None, "most_inner": 10, "balance": 100, "inexact": 0.3, "allow_non_lipschitz": False},
+    "manial-1": {**ManIAL, "inner": "tolerance", "rho": 1.8, "tau": 0.8, "most_inner": 100},
+    "manial-2": {**ManIAL, "inner": "doubling", "rho": 1.5, "tau": 0.7, "most_inner": 1000},
+    "manpg": {**ManPG, "growth": 1.0},
+    "manpg-ada": {**ManPG, "growth": 1.01},
+    "obcd": {"sweep": None, "working_set": "random", "alpha": 1e-5, "rounds": None, "refresh": 20, "seed": 0},
+    "socm": {"beta": None, "lam": None, "form": "three-block", "solve": "auto", "most_inner": 1, "inner_tol": 1e-8}
+    | {"allow_non_lipschitz": False},
+    "radmm": {"beta": None, "mu": None, "eta": None, "retraction": "polar", "strict_theory": False},
+    "rsg": {"eta0": None, "rule": "sqrt", "budget": None, "ratio": 0.8, "retraction": "polar"},
+    "spgm-ep": {**SMOOTHING, "theta": 1.0},
+    "spgm-rr": {**SMOOTHING, **SEARCH, "length": "backtracking", "eta0": 1.0, "grow_after": 5},
+    "subgradient": {"eta0": None, "q": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_those_of_the_papers(name):
+    solver = SOLVERS[name]
+    assert {field.name: getattr(solver, field.name) for field in fields(solver)} == DEFAULTS[name]
+    assert solver.compilable == (name not in ("madmm", "manial-1", "manial-2", "manpg", "manpg-ada", "obcd"))
+    with pytest.raises(AttributeError):
+        setattr(solver, next(iter(DEFAULTS[name])), 1.0)
+
+
+REFUSED = {
+    "oadmm-ep": "beta0=0.0 | p=1.0 | xi=0.0 | sigma=2.0 | sigma=0.9 | tau=4.0 | theta=1.0 | alpha=0.5 | "
+    "alpha=-0.1 | strict_theory=False, tau=-1.0 | strict_theory=False, sigma=2.5 | "
+    "strict_theory=False, xi=-1.0 | strict_theory=False, theta=0.0 | "
+    "strict_theory=False, alpha=1.0",
+    "oadmm-rr": "rho=0.0 | gamma=1.0 | delta=0.5 | length='long' | b_range=(1.0, 0.5) | tau=1.0 | "
+    "retraction='cayley' | refresh=0 | beta0=-1.0",
+    "madmm": "rho0=0.0 | most_inner=0 | balance=-1 | inexact=-0.1",
+    "manial-1": "inner='steps' | nu0=0.0 | rho=1.0 | tau=1.0 | tol=0.0 | most_inner=0 | "
+    "least_gradient=-1.0 | dual_step='long'",
+    "manpg": "inner='cg' | length=0.0 | growth=0.99 | delta=0.6 | delta=0.0 | gamma=1.0 | floor=1.0 | refresh=0",
+    "obcd": "sweep='parallel' | working_set='greedy' | alpha=0.0 | rounds=0 | refresh=0 | seed=-1",
+    "socm": "beta=0.0 | lam=-1.0 | form='one-block' | solve='inverse' | most_inner=0 | inner_tol=-1.0",
+    "radmm": "beta=0.0 | mu=-1.0 | eta=0.0 | retraction='cayley'",
+    "rsg": "eta0=0.0 | rule='linear' | rule='constant', budget=0 | ratio=1.0 | retraction='cayley'",
+    "spgm-ep": "schedule='fast' | mu0=0.0 | p=0.0 | schedule='oadmm', beta0=-1.0 | xi=-1.0 | theta=0.0",
+    "spgm-rr": "mu0=0.0 | length='exact' | eta0=0.0 | grow_after=0 | retraction='cayley' | refresh=0 | "
+    "length='fixed', retraction='qr'",
+    "subgradient": "eta0=0.0 | q=1.5",
+}
+"""Settings of which the last is out of its range."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_settings_outside_their_range_are_refused(name):
+    for text in REFUSED[name].split(" | "):
+        settings = eval(f"dict({text})")
+        setting, value = list(settings.items())[-1]
+        sentence = rf"^[^;]*\b{setting}\b.*; given .*{re.escape(repr(value))}"
+        with pytest.raises(ValueError, match=sentence):
+            named(name, **settings)
+
+
+def test_settings_that_do_not_go_together_are_refused():
+    for name, settings, sentence in (
+        ("rsg", {"budget": 10}, "budget belongs to the constant rule"),
+        ("rsg", {"rule": "constant"}, "A constant length needs eta0, or the budget"),
+        ("spgm-ep", {"beta0": 3.0}, "beta0 does not belong to schedule = 'power', where mu0 sets"),
+        ("spgm-rr", {"schedule": "oadmm", "mu0": 3.0}, "mu0 does not belong to schedule = 'oadmm', where beta0 sets"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            named(name, **settings)
+
+
+EXTENSIONS = {"oadmm-ep": 0, "rsg": 1, "subgradient": 1, "spgm-ep": 1}
+"""How many parts of "scad minus largest-k" a method has no theory for; both where nothing is said."""
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name not in ("oadmm", "oadmm-rr", "obcd")])
+def test_extensions_carry_a_note(name):
+    notes = solve(PROBLEMS["scad minus largest-k"], name, stop=Iterations(2)).notes
+    assert sum(f"{name} has no theory" in note for note in notes) == EXTENSIONS.get(name, 2)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name not in ("oadmm", "obcd")])
+def test_an_h_that_is_not_lipschitz_is_refused(name):
+    class Jump(L1):
+        def lipschitz_constant(self, shape):
+            return np.inf
+
+    with pytest.raises(UnsupportedProblem, match=f"{name} needs a Lipschitz h; given Jump"):
+        solve(Problem(M=M, h=Jump()), name)
+
+
+# Method, settings, and the products in 40 steps besides those that ``work`` counts.
+WORK = {
+    "oadmm-ep": ("oadmm-ep", {}, 0),
+    "oadmm-rr": ("oadmm-rr", {"beta0": 5.0, "length": "bb-long", "refresh": 8}, 5),
+    "radmm": ("radmm", {}, 0),
+    "rsg": ("rsg", {}, 0),
+    "subgradient": ("subgradient", {}, 0),
+    "spgm-ep": ("spgm-ep", {}, 0),
+    "spgm-rr": ("spgm-rr", {"mu0": 0.1, "refresh": 8}, 5),
+    "manpg": ("manpg", {"length": 0.3, "refresh": 8}, 5),
+    "manpg-ada": ("manpg-ada", {"refresh": 8}, 5),
+    "manpg, dual": ("manpg", {"inner": "dual"}, 0),
+    "madmm": ("madmm", {}, "inner"),
+    "manial-1": ("manial-1", {"most_inner": 7}, "inner"),
+    "manial-2": ("manial-2", {"most_inner": 20}, "inner"),
+    "socm, linearised": ("socm", {"solve": "linearised", "most_inner": 3}, 0),
+    "socm, two blocks": ("socm", {"form": "two-block"}, 0),
+    "socm, factored": ("socm", {}, -40),  # products with the inverse instead
+    "obcd, three rounds": ("obcd", {"sweep": "jacobi", "rounds": 3}, 2),
+}
+
+
+@pytest.mark.parametrize("case", WORK)
+def test_work_counts_the_products_with_the_data(case, monkeypatch):
+    name, settings, besides = WORK[case]
+    problem = Problem.of(LeastSquares(B, Y) + 0.3 * L1(), over=M)
+    solver = named(name, **settings).for_problem(problem)
+    state = solver.init(problem, M.random(0))
+    assert solver.work(state) == 0
+    calls, trials = count_calls(monkeypatch), 0
+    for _ in range(40):
+        state = solver.step(problem, state)
+        trials += getattr(state, "trials", 1) + (getattr(state, "alpha", 1.0) < 1)
+    work = solver.work(state)
+    assert len(calls) == work + (work // 50 if besides == "inner" else besides)
+    if case in ("oadmm-rr", "spgm-rr", "manpg"):
+        assert trials > 42  # refused step sizes cost no product
+    if name in ("madmm", "manial-1", "manial-2") or case in ("socm, linearised", "socm, two blocks"):
+        assert work > 50
+    else:
+        assert work == (120 if name == "obcd" else 40)
+
+
+@pytest.mark.parametrize(("name", "each"), [("oadmm-rr", 1), ("spgm-rr", 1), ("manpg", 3)])
+def test_products_with_a_map_from_the_left_are_carried_along_a_search(name, each, monkeypatch):
+    # ManPG needs two more for its subproblem.
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((N, N)))[0]
+    problem = Problem.of(ExplainedVariance(B, 0.1) + 0.5 * L1() @ Matrix(Q), over=M)
+    settings = {"manpg": {"length": 3.0}, "oadmm-rr": {"length": "bb-long", "beta0": 5.0}, "spgm-rr": {"mu0": 0.1}}
+    solver = named(name, **settings[name], refresh=8).for_problem(problem)
+    state = solver.init(problem, M.random(0))
+    calls = count_calls(monkeypatch, Matrix)
+    for _ in range(40):
+        state = solver.step(problem, state)
+    assert sum(A is problem.A for A in calls) == each * 40 + 5
+
+
+# Known answers.
+
+COMPONENTS = {
+    "spgm-ep": ("spgm-ep", {}, 4000),
+    "spgm-rr": ("spgm-rr", {}, 4000),
+    "radmm": ("radmm", {}, 4000),
+    "rsg": ("rsg", {"rule": "constant", "eta0": 1.0}, 2000),
+    "manpg": ("manpg", {}, 4000),
+    "manpg-ada": ("manpg-ada", {}, 4000),
+    "madmm": ("madmm", {}, 60),
+    "manial-1": ("manial-1", {}, 20),
+    "manial-2": ("manial-2", {}, 20),
+    "socm": ("socm", {}, 1000),
+    "socm, two blocks": ("socm", {"form": "two-block"}, 500),
+    "obcd": ("obcd", {}, 150),
+    "obcd, cyclic": ("obcd", {"working_set": "cyclic"}, 150),
+    "obcd, jacobi": ("obcd", {"sweep": "jacobi"}, 300),
+}
+
+
+@pytest.mark.parametrize("case", COMPONENTS)
+def test_principal_components(case, rng):
+    name, settings, most = COMPONENTS[case]
+    D = rng.standard_normal((60, 15)) * 0.7 ** np.arange(15) @ np.linalg.qr(rng.standard_normal((15, 15)))[0]
+    problem = Problem.of(ExplainedVariance(D, 1 / 60), over=Stiefel(15, 3))
+    result = solve(problem, named(name, **settings), stop=Iterations(most) | Critical(1e-9), record=Recorder(every=50))
+    assert -2 * result.objective == pytest.approx(np.linalg.eigvalsh(D.T @ D / 60)[-3:].sum(), rel=1e-7)
+    assert result.criticality < 1e-3 or name == "socm"  # whose X oscillates about P for long
+    assert result.infeasibility < 1e-12
+
+
+@pytest.mark.parametrize(("name", "most"), [("madmm", 300), ("manial-1", 60), ("manial-2", 60)])
+def test_it_converges_with_every_part_present(name, most):
+    result = solve(sparse_pca(B, n_components=R, weight=0.1, k=10), name, stop=Iterations(most))
+    assert result.criticality < 1e-5
+    assert result.infeasibility < 1e-12
+
+
+MODE_RUNS = {
+    "spgm-ep": ("spgm-ep", {}, 10_000, 3e-3),
+    "spgm-ep, oadmm": ("spgm-ep", {"schedule": "oadmm"}, 10_000, 3e-3),
+    "spgm-rr": ("spgm-rr", {}, 10_000, 3e-3),
+    "spgm-rr, oadmm": ("spgm-rr", {"schedule": "oadmm"}, 10_000, 3e-3),
+    "radmm": ("radmm", {}, 10_000, 1e-4),
+    "madmm": ("madmm", {}, 300, 3e-4),
+    "manial-1": ("manial-1", {}, 60, 1e-4),
+    "manial-2": ("manial-2", {}, 20, 1e-4),
+    "socm": ("socm", {}, 10_000, 1e-4),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", MODES)
+@pytest.mark.parametrize("case", MODE_RUNS)
+def test_compressed_modes(case, weight):
+    name, settings, steps, tolerance = MODE_RUNS[case]
+    assert best_of_three_starts(named(name, **settings), weight, steps) < MODES[weight] * (1 + tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["manpg", "manpg-ada", "manial-1"])
+def test_sparse_components_of_arabidopsis(name, shared_data):
+    file = shared_data / "arabidopsis_118x834.npz"
+    if not file.is_file():
+        pytest.skip(f"There is no {file}.")
+    D = np.load(file)["X"].astype(float)
+    D = D - D.mean(axis=0)
+    D = D / np.maximum(np.linalg.norm(D, axis=0), 1e-300)
+    problem = Problem.of(ExplainedVariance(D, 2.0) + 0.4 * L1(), over=Stiefel(834, 10))
+    stop = Iterations(40 if name == "manial-1" else 20_000) | (lambda now: flat(now) if name != "manial-1" else False)
+    runs = [solve(problem, name, seed=seed, stop=stop, record=Recorder(every=5000)) for seed in range(5)]
+    assert min(run.objective for run in runs) < -481.1 * (1 - 1e-3)
+
+
+def flat(now):
+    """ManPG's own rule."""
+    return np.sum(now.state.V**2) / now.state.length**2 <= 1e-8 * now.X.size
