@@ -219,14 +219,23 @@ def test_nearly_singular_systems_are_solved_too():
         assert np.allclose(Q(found.V), turned.V, atol=1e-8)
 
 
-@pytest.mark.parametrize("x", [None, 0.5, 0.001])  # with the last, a plain false position creeps along a flat slope
-def test_the_search_finds_the_zero_of_a_slope(x):
+SLOPES = {
+    "straight": lambda x: 4.0 * x - 1.0,
+    "kink": lambda x: max(4.0 * x - 3.0, 0.0) - 0.5,
+    "flat, kink": lambda x: max(4.0 * x - 3.0, 0.0) - 0.001,  # along which a plain false position creeps
+    "concave": lambda x: x**0.5 - 0.2,  # the first trials lie beyond the zero
+}
+
+
+@pytest.mark.parametrize("kind", SLOPES)
+@pytest.mark.parametrize("size", [4.0, 1e-3])
+def test_the_search_finds_the_zero_of_a_slope(kind, size):
     def slope(fraction):
-        return 4.0 * (4.0 * fraction - 1.0 if x is None else max(4.0 * fraction - 3.0, 0.0) - x)
+        return size * SLOPES[kind](fraction)
 
     found = _newton._find_zero(slope, (slope(0), slope(1)))
     assert abs(slope(found)) <= 0.1 * abs(slope(0))
-    assert x is not None or found == pytest.approx(0.25)
+    assert kind != "straight" or found == pytest.approx(0.25)
     assert _newton._find_zero(slope, (-1.0, -0.5)) == 1.0
 
 
