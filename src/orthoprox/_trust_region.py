@@ -136,14 +136,13 @@ def minimise(landscape: Landscape[P], at: P, *, radius: float, most: int, larges
             at, model = trial, landscape.model(trial)
             continue
         if float(norm(model.gradient)) <= model.floor:
-            break
+            return Descent(at, radius, steps, products, finished=True)
         again = landscape.refuse(at, step)
         if again is None:
             radius = _POOR * min(radius, float(norm(step.D)))
         else:
             model = again
-    finished = model is None or steps < most
-    return Descent(at, radius, steps, products, finished)
+    return Descent(at, radius, steps, products, finished=model is None or radius < _LEAST_RADIUS)
 
 
 def _share(step: Step, change: float, rounding: float) -> float:

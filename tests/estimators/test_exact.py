@@ -1,79 +1,56 @@
-"""The last steps to exact zeros: which entries stay, orthonormality on them, f no larger than where it began."""
+"""Exact zeros, as a user of sparse PCA sees them: as many as asked for, and the best that they allow."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from orthoprox import Iterations, solve
-from orthoprox.estimators import _exact
-from orthoprox.models import sparse_pca
+from orthoprox import SparsePCA
+from orthoprox.active import greedy
+from orthoprox.manifolds import SparseStiefel
 
-N, R = 9, 3
-
-
-@pytest.fixture(params=range(5))
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    return np.random.default_rng(300 + request.param)
-
-
-def orthonormal(X: np.ndarray) -> bool:
-    return bool(np.max(np.abs(X.T @ X - np.eye(X.shape[1]))) <= 1e-12)
+X = np.random.default_rng(21).standard_normal((40, 9)) * np.linspace(1, 2, 9)
+X[:, 2:5] += 2 * np.random.default_rng(22).standard_normal((40, 1))
+C = np.cov(X.T)
+COUNTS = [{"n_nonzero": k} for k in (3, 4, 6, 12, 20)] + [
+    {"n_nonzero_per_component": caps} for caps in ([1, 3, 2], [4, 2, 1], 4)
+]
 
 
-def test_columns_apart_have_no_row_in_common_and_stay_where_they_may(rng: np.random.Generator) -> None:
-    Y = rng.standard_normal((N, R))
-    on = rng.random((N, R)) < 0.5
-    on[:R] |= np.eye(R, dtype=bool)  # so that every column can have a row of its own
-    X = _exact._apart(np.where(on, Y, 0.0), on)
-    assert orthonormal(X) and np.all(np.count_nonzero(X, axis=1) <= 1) and not np.any(X[~on])
+@pytest.mark.parametrize("wish", COUNTS, ids=str)
+def test_counts_are_kept_exactly_and_f_is_stationary_on_them(wish):
+    fitted = SparsePCA(3, **wish).fit(X)
+    V = fitted.components_.T
+    assert np.max(np.abs(V.T @ V - np.eye(3))) < 1e-13
+    if "n_nonzero" in wish:
+        assert np.count_nonzero(V) == wish["n_nonzero"]
+    else:  # the first cap is that of the component with the largest variance
+        assert np.all(np.count_nonzero(V, axis=0) == wish["n_nonzero_per_component"])
+    assert np.all(np.diff(fitted.explained_variance_) <= 0)
+    support = (V != 0).astype(float)
+    gradient = SparseStiefel(support).tangent_space(V).project((C @ V) * support)
+    assert np.linalg.norm(gradient) < 1e-8 * np.linalg.norm(C @ V)
 
 
-def test_a_column_that_is_smaller_everywhere_gets_a_row_all_the_same() -> None:
-    Y = np.array([[3.0, 1.0], [2.0, 0.5], [4.0, 0.1]])
-    assert np.allclose(np.abs(_exact._apart(Y, Y != 0)), [[0, 1], [1 / np.sqrt(5), 0], [2 / np.sqrt(5), 0]])
+@pytest.mark.parametrize("wish", COUNTS, ids=str)
+def test_a_greedy_start_is_never_worse(wish, monkeypatch):
+    fitted = SparsePCA(3, **wish).fit(X)
+    caps = wish.get("n_nonzero_per_component")
+    caps = [caps] * 3 if isinstance(caps, int) else caps
+    support = greedy(C, 3, wish.get("n_nonzero") or sum(caps), caps)
+    reached = sum(np.linalg.eigvalsh(C[np.ix_(on, on)])[-1] for on in support.T)
+    assert fitted.explained_variance_.sum() >= reached - 1e-9
+    monkeypatch.setattr("orthoprox.estimators._exact._FEATURES", 0)  # no greedy start
+    assert fitted.objective_ <= SparsePCA(3, **wish).fit(X).objective_ + 1e-12
 
 
-def test_a_column_of_zeros_gets_a_row_of_its_own() -> None:
-    Y = np.array([[3.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
-    X = _exact._apart(Y, np.ones((3, 2), dtype=bool))
-    assert orthonormal(X) and np.count_nonzero(X[:, 1]) == 1
+def test_with_one_entry_a_component_the_largest_variances_are_kept():
+    fitted = SparsePCA(3, n_nonzero=3).fit(X)
+    assert np.allclose(fitted.explained_variance_, np.sort(np.diag(C))[:-4:-1])
 
 
-def test_the_largest_are_counted_by_column_and_zeros_never_count() -> None:
-    sizes = np.array([[3.0, 0.0], [1.0, 2.0], [3.0, 0.0], [2.0, 1.0]])
-    assert np.array_equal(_exact._largest(sizes, [2, 3]), [[1, 0], [0, 1], [1, 0], [0, 1]])
-    assert np.array_equal(_exact._largest_of_all(sizes, 3), [[1, 0], [0, 1], [1, 0], [0, 0]])
-
-
-def test_on_a_support_f_falls_to_a_critical_point(rng: np.random.Generator) -> None:
-    problem = sparse_pca(rng.standard_normal((20, N)), n_components=R, weight=1.0, k=12)
-    X = problem.M.random(rng.integers(1000) + 7)
-    result = solve(problem, "oadmm-ep", X, stop=Iterations(0))
-    on = _exact._largest_of_all(np.abs(X), 16)
-    first = _exact._near(problem, X, on, rounds=0)[1].point.X
-    found = _exact._on_support(problem, result, on, 1e-6)
-    assert orthonormal(first) and orthonormal(found.X) and not np.any(found.X[~on & (first == 0)])
-    assert float(problem.f.value(found.X)) <= float(problem.f.value(first)) + 1e-12
-    assert (
-        found.converged
-        and found.criticality < 1e-6
-        and found.objective == pytest.approx(problem.offset + float(problem.f.value(found.X)))
-    )
-
-
-def test_filling_keeps_to_the_room_and_to_one_entry_a_row(rng: np.random.Generator) -> None:
-    problem = sparse_pca(rng.standard_normal((20, N)), n_components=R, weight=1.0, k=12)
-    X, caps = np.eye(N, R), [1, 3, 4]
-    added = _exact._filled(problem, X, caps) & (X == 0)
-    assert np.all(added.sum(axis=0) <= [0, 2, 3]) and added.sum() >= 2 and np.all(added.sum(axis=1) <= 1)
-    assert np.all(_exact._filled(problem, X, caps)[X != 0])
-
-
-def test_of_a_solution_that_is_not_sparse_the_largest_entries_of_y_stay(rng: np.random.Generator) -> None:
-    problem = sparse_pca(rng.standard_normal((20, N)), n_components=R, weight=1.0, k=8)
-    result = solve(problem, "oadmm-ep", problem.M.random(77), stop=Iterations(3))
-    assert np.count_nonzero(result.X) > 8
-    found = _exact.with_total(problem, result, 8, 1e-6)
-    assert orthonormal(found.X) and R <= np.count_nonzero(found.X) <= 8
-    assert _exact.with_total(problem, found, 8, 1e-6) is found
+@pytest.mark.parametrize("penalty", ["l1", "mcp", "scad"])
+def test_with_a_penalty_zeros_are_exact_as_well(penalty):
+    V = SparsePCA(3, weight=0.8, penalty=penalty).fit(X).components_
+    assert np.max(np.abs(V @ V.T - np.eye(3))) < 1e-13
+    assert 3 <= np.count_nonzero(V) < V.size and np.min(np.abs(V[V != 0])) > 1e-10

@@ -117,10 +117,12 @@ def minimise_on(problem: Problem, active: ActiveSet, X: Array, budget: Budget, z
     X = active.clear(X)
     landscape = _Landscape(problem, active.follow(X), 0.0 * X if z is None else z, budget)
     end = minimise(landscape, problem.at(X), radius=budget.radius, most=budget.steps)
-    last = landscape.subgradient
+    last, active = landscape.subgradient, landscape.active
+    # Small entries that left after a step was refused are still in X where no later step was taken.
+    active = active.with_entries(array_namespace(X).sign(end.at.X) * (1.0 - active.support))
     return ActivePoint(
         point=end.at,
-        active=landscape.active,
+        active=active,
         z=last.z,
         residual=last.length,
         radius=end.radius,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from orthoprox.solvers._shortest import shortest
-from scipy.optimize import lsq_linear
 
+from active.problems import PROBLEMS, shortest_by_least_squares, sparse_start
 from orthoprox import Stiefel
-from orthoprox.solvers import _shortest
+from orthoprox.active import ActiveSet, shortest, shortest_subgradient
 
 N, R = 14, 4
 M = Stiefel(N, R)
@@ -22,8 +19,7 @@ def meeting_weakly(size):
     for j in range(R):
         X[3 * j : 3 * j + 3, j] = rng.standard_normal(3)
         X[3 * j : 3 * j + 3, (j + 1) % R] = size * rng.standard_normal(3)
-    U, _, Vt = np.linalg.svd(X, full_matrices=False)
-    return U @ Vt
+    return M.project(X)
 
 
 POINTS = {"dense": M.random(5), "weak": meeting_weakly(1e-2), "weaker": meeting_weakly(1e-4)}
@@ -34,24 +30,8 @@ def a_case(name, seed):
     X, base = POINTS[name], rng.standard_normal((N, R))
     given = rng.random((N, R)) < 0.3
     fixed = rng.uniform(-1, 1, (N, R))
-    low, high = (
-        np.where(given, fixed, -rng.uniform(0.1, 1.5, (N, R))),
-        np.where(given, fixed, rng.uniform(0.1, 1.5, (N, R))),
-    )
+    low, high = (np.where(given, fixed, side * rng.uniform(0.1, 1.5, (N, R))) for side in (-1, 1))
     return X, base, low, high
-
-
-def least(X, base, low, high):
-    """The length by least squares with bounds, over the entries that are not given."""
-    inside = low < high
-    columns = []
-    for entry in zip(*np.nonzero(inside), strict=True):
-        E = np.zeros((N, R))
-        E[entry] = 1.0
-        columns.append(M.tangent(X, E).ravel())
-    b = M.tangent(X, base + np.where(inside, 0.0, low)).ravel()
-    found = lsq_linear(np.array(columns).T, -b, bounds=(low[inside], high[inside]), method="bvls", tol=1e-15)
-    return math.sqrt(2 * found.cost)
 
 
 def length(X, base, z):
@@ -64,7 +44,8 @@ def test_it_is_the_shortest_and_between_its_bounds(name, seed):
     X, base, low, high = a_case(name, seed)
     z = shortest(X, base, np.random.default_rng(seed).standard_normal((N, R)), low, high)
     assert np.all((low <= z) & (z <= high))
-    assert length(X, base, z) == pytest.approx(least(X, base, low, high), rel=1e-6)
+    assert length(X, base, z) == pytest.approx(shortest_by_least_squares(X, base, low, high), rel=1e-6)
+    assert length(X, base, shortest(X, base, z, low, high)) <= length(X, base, z) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("name", POINTS)
@@ -79,23 +60,36 @@ def test_where_some_z_makes_it_vanish_that_is_found(name):
         assert length(X, base, found) < 1e-4 * length(X, base, np.clip(0 * z, low, high))
 
 
-def test_a_guess_that_is_the_answer_is_kept():
-    X, base, low, high = a_case("dense", 1)
-    z = shortest(X, base, 0 * base, low, high)
-    assert length(X, base, shortest(X, base, z, low, high)) <= length(X, base, z) * (1 + 1e-12)
-
-
-def test_what_is_short_enough_is_not_improved_upon(monkeypatch):
+def test_what_is_short_enough_is_not_improved_upon():
     X, base, low, high = a_case("dense", 2)
-    made = []
-    support = _shortest.Support
-    monkeypatch.setattr(_shortest, "Support", lambda *given, **more: made.append(1) or support(*given, **more))
-    shortest(X, base, 0 * base, low, high, enough=1e9)
-    assert not made
-    shortest(X, base, 0 * base, low, high)
-    assert made
+    best, first = (length(X, base, shortest(X, base, 0 * base, low, high, enough)) for enough in (0.0, 1e9))
+    assert first > 1.005 * best
+    assert length(X, base, shortest(X, base, 0 * base, low, high, 1.002 * best)) <= 1.002 * best
 
 
 def test_everything_given_leaves_nothing_to_choose():
     X, base, low, _ = a_case("weak", 3)
     assert np.array_equal(shortest(X, base, 0 * base, low, low), low)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_at_a_point_it_is_the_shortest_of_all_subgradients(name):
+    problem, (X, guess) = PROBLEMS[name], sparse_start(0)
+    found = shortest_subgradient(problem, problem.at(X), ActiveSet.at(problem, X), guess)
+    base = problem.f.gradient(X) - problem.g.subgradient(X)
+    assert problem.h.subgradient_distance(X, found.z) == 0
+    assert np.allclose(found.G, problem.M.tangent(X, base + found.z), atol=1e-13)
+    assert found.length == pytest.approx(np.linalg.norm(found.G))
+    least = shortest_by_least_squares(X, base, *problem.h.subdifferential(X))
+    assert found.length == pytest.approx(least, rel=1e-6)
+    rough = shortest_subgradient(problem, problem.at(X), ActiveSet.at(problem, X), guess, 1e9)
+    assert rough.length >= found.length * (1 - 1e-9)
+
+
+def test_an_entry_that_is_about_to_move_has_the_slope_ahead():
+    problem, (X, guess) = PROBLEMS["l1"], sparse_start(0)
+    signs = np.zeros_like(X)
+    up, down = (tuple(place) for place in np.argwhere(X == 0)[:2])
+    signs[up], signs[down] = 1.0, -1.0
+    z = shortest_subgradient(problem, problem.at(X), ActiveSet.at(problem, X).with_entries(signs), guess).z
+    assert (z[up], z[down]) == (0.5, -0.5)
