@@ -74,7 +74,7 @@ def test_times_of_an_outcome():
 
 
 def test_a_run_is_feasible_within_its_budget_and_reproducible(monkeypatch):
-    monkeypatch.setattr(SOLVERS["manial-1"], "work", lambda self, state: 7 * state.t)
+    monkeypatch.setattr(type(SOLVERS["manial-1"]), "work", lambda self, state: 7 * state.t)
     runs = [_runs.run(job(seconds=60.0, method=name)) for name in ("oadmm", "oadmm", "manial-1")]
     assert runs[0].F == runs[1].F
     assert all(one.time < 60.0 and one.residual <= _runs.TOLERANCE for one in runs)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 
 

@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 
@@ -24,12 +25,11 @@ def inner(a: Array, b: Array) -> Scalar:
 def norm(a: Array) -> Scalar:
     """The Euclidean norm of all entries; it neither overflows nor underflows where the entries do not."""
     xp, backend = array_namespace(a), backend_of(a)
-    if math.prod(a.shape) == 0:
-        return xp.sum(a)
+    flat = xp.reshape(a, (-1,))
     with backend.quiet():
-        square = inner(a, a)
+        square = xp.vecdot(flat, flat)
     low, high = _safe_squares(xp, a.dtype)
-    return backend.cond((square > low) & (square < high), _root, _scaled_norm, square, a)
+    return backend.cond((square > low) & (square < high), _root, _scaled_norm, square, flat)
 
 
 def _root(square: Scalar, a: Array) -> Scalar:
@@ -39,6 +39,8 @@ def _root(square: Scalar, a: Array) -> Scalar:
 def _scaled_norm(square: Scalar, a: Array) -> Scalar:
     """The norm by way of the largest entry, for squares outside the range of the float type."""
     xp = array_namespace(a)
+    if a.shape[0] == 0:
+        return square
     largest = xp.max(xp.abs(a))
     usable = (largest > 0) & xp.isfinite(largest)
     b = a / xp.where(usable, largest, xp.ones_like(largest))

@@ -78,10 +78,10 @@ def test_every_method_resumes_from_the_middle_of_a_run(name, file, monkeypatch):
     assert_same_run(rest, whole)
 
 
-def _takes(kind, problem):
+def _takes(solver, problem):
     try:
-        kind.scope.admit(problem, kind.name)
-        kind().for_problem(problem)
+        solver.scope.admit(problem, solver.name)
+        solver.for_problem(problem)
     except UnsupportedProblem:
         return False
     return True

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import replace
 from orthoprox._linalg import rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.problem import Problem
 from orthoprox.terms import EntrywiseTerm

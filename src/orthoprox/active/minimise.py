@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
 from orthoprox._linalg import norm, rounding, symmetric
+from orthoprox._namespace import array_namespace
 from orthoprox._trust_region import Model, Step, minimise
 from orthoprox._types import Array
 from orthoprox.active.active_set import ActiveSet

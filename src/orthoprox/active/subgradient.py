@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
 from orthoprox._linalg import conjugate_gradients, inner, norm, symmetric
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.active.active_set import ActiveSet
 from orthoprox.manifolds import SparseStiefel

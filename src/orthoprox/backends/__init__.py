@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from array_api_compat import is_jax_array, is_numpy_array, is_torch_array
 
 from orthoprox._types import Array
@@ -16,7 +17,7 @@ _NUMPY = NumPyBackend()
 
 def backend_of(array: Array) -> Backend:
     """The backend an array belongs to; libraries without a file of their own get the standard one."""
-    if is_numpy_array(array):
+    if type(array) is np.ndarray or is_numpy_array(array):  # the first is all that most calls need
         return _NUMPY
     if is_torch_array(array):
         from orthoprox.backends.torch import TORCH

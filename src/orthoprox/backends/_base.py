@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 
 V = TypeVar("V")

@@ -9,8 +9,9 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 
 

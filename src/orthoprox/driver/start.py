@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Problem

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from orthoprox._fields import parts, require
+from orthoprox._namespace import array_namespace
 from orthoprox.backends import backend_of
 from orthoprox.driver.result import Status
 from orthoprox.driver.snapshot import Snapshot

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import replace
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Progress, Result, Status, solve
 from orthoprox.estimators._base import OrthogonalTransformer

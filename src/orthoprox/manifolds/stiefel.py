@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from orthoprox._checks import check_floating
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.manifolds._polar import polar_factor

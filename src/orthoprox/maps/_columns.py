@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import beside, identity_blocks, like_of

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from array_api_compat import device, is_array_api_obj, is_numpy_array
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
 from orthoprox._fields import parts
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap

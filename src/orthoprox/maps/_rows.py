@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import beside, identity_blocks, like_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import array_namespace
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, device, is_array_api_obj
+from array_api_compat import device, is_array_api_obj
 
 from orthoprox._fields import DERIVED, derive
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap, as_map

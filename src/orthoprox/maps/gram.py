@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import DERIVED, derive
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, as_map
 from orthoprox.maps._host import identity_blocks, like_of, on_host, same_library

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 
-from array_api_compat import array_namespace
-
 from orthoprox._checks import check_matrix
 from orthoprox._fields import DERIVED, derive
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from orthoprox._fields import DERIVED, derive, require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, as_map
 from orthoprox.maps._host import beside, like_of

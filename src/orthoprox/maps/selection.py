@@ -9,9 +9,10 @@ from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj
+from array_api_compat import device, is_array_api_obj
 
 from orthoprox._fields import DERIVED, derive, require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap

@@ -9,9 +9,8 @@ from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import derive, require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, _Combination, as_map, common_columns
 

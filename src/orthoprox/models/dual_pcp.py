@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import require
+from orthoprox._namespace import array_namespace
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps import LinearMap
 from orthoprox.maps._base import as_data

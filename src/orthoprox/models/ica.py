@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from orthoprox._checks import check_matrix
 from orthoprox._linalg import norm
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel

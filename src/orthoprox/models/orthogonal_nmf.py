@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace
-
+from orthoprox._namespace import array_namespace
 from orthoprox.maps import LinearMap, as_map
 from orthoprox.maps.operator import is_operator
 from orthoprox.maps.sparse import is_sparse

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps import LinearMap, Matrix

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from orthoprox._checks import check_weight
+from orthoprox._namespace import array_namespace
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps import LinearMap, Matrix
 from orthoprox.maps._base import as_data

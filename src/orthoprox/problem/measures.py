@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from array_api_compat import array_namespace
-
 from orthoprox._linalg import norm
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.problem.point import Point
 

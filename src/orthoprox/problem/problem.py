@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from orthoprox._fields import parts
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Centred, Gram, Identity, LinearMap, ScaledRows

@@ -133,9 +133,9 @@ class Solver(abc.ABC, Generic[S]):
         """The name of the method with these settings; a class variable where it does not depend on them."""
 
     @property
-    @abc.abstractmethod
     def summary(self) -> str:
-        """One line for lists: what the method does."""
+        """One line for lists: what the method does. The first line of the docstring unless a method says more."""
+        return (type(self).__doc__ or "").partition("\n")[0]
 
     def for_problem(self, problem: Problem) -> Self:
         """This method with every setting that was left open chosen for the problem."""

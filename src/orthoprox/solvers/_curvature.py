@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from array_api_compat import array_namespace
-
 from orthoprox._linalg import inner, norm, rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.problem import Problem

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import math
 
-from array_api_compat import array_namespace
-
 from orthoprox._linalg import inner, norm, rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._newton import TangentStep

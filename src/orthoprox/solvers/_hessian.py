@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from orthoprox._linalg import symmetric
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps import Identity, LinearMap
 from orthoprox.problem import Problem

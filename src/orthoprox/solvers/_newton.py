@@ -18,9 +18,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from orthoprox._linalg import conjugate_gradients, inner, norm, rounding, symmetric_basis, triangle
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps import Identity, LinearMap
 from orthoprox.terms import ProximableTerm

@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import require
 from orthoprox._linalg import inner, rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._schedules import default_penalty, default_smoothing

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import replace, require
 from orthoprox._linalg import norm, rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Point, Problem

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Literal, Self
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from orthoprox._fields import DERIVED, replace, require
 from orthoprox._linalg import rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.backends._obcd import (

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import require
 from orthoprox._linalg import norm
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._linalg import norm, rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import Identity

@@ -5,11 +5,10 @@ from __future__ import annotations
 import abc
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from orthoprox._checks import check_weight
 from orthoprox._fields import with_weight
 from orthoprox._linalg import norm
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.maps._base import LinearMap
 from orthoprox.terms._derivative import EntrywiseDerivative, ProxDerivative

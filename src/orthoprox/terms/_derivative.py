@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from array_api_compat import array_namespace
-
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 
 ProxDerivative = Callable[[Array], Array]

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from orthoprox._checks import check_matrix
 from orthoprox._fields import require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.terms._base import SmoothTerm

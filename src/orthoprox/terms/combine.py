@@ -9,10 +9,9 @@ from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from orthoprox._checks import check_matrix, check_weight
 from orthoprox._fields import require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm, ProximableTerm, QuadraticTerm, SmoothTerm
 from orthoprox.terms._derivative import ProxDerivative, StackedDerivative

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from orthoprox._checks import check_weight
 from orthoprox._fields import require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.maps import Identity, LinearMap
 from orthoprox.terms._base import ConvexTerm, QuadraticTerm, SmoothTerm, Term

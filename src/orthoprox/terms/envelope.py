@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ProximableTerm
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from orthoprox._fields import replace, require
+from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
 from orthoprox.problem import Certificate, Problem
 from orthoprox.solvers._base import Measured, Scope, Solver
@@ -228,7 +229,7 @@ class OADMM(Solver[OADMMState]):
         now, inner = _now(state), state.inner
         for seen in (now, inner.reported) if isinstance(inner, GuardedState) else (now,):
             lowest = min(state.lowest, seen.objective)
-            even = seen.objective - lowest <= self.tuning.even * seen.size
+            even = seen.objective - lowest <= max(self.tuning.even * seen.size, rounding(seen.point.X, seen.size))
             best = seen if even and self._is_better(seen, state.best) else state.best
             state = replace(state, best=best, lowest=lowest)
         if isinstance(inner, HomotopyState) and inner.finished:
@@ -244,13 +245,15 @@ class OADMM(Solver[OADMMState]):
         return state
 
     def _is_better(self, one: Iterate, other: Iterate) -> bool:
-        return is_better(one, other, self.tuning.level, self.tuning.even)
+        return is_better(one, other, self.tuning.even)
 
     def _is_above(self, state: OADMMState) -> bool:
-        """Whether the blocks have settled at a point that is not as low as the best one."""
-        now = _now(state)
-        settled = now.crit <= min(self.tuning.near * now.scale, state.best.crit)
-        return settled and self._is_better(state.best, now)
+        """Whether the blocks have settled above the best point, by more than they may still fall."""
+        now, best = _now(state), state.best
+        if now.crit > self.tuning.near * now.scale or state.returns >= self.tuning.most_returns:
+            return False
+        room = max(now.crit * float(norm(now.point.X)), rounding(now.point.X, now.size))
+        return best.objective < now.objective - room
 
     def _return(self, problem: Problem, state: OADMMState, inner: GuardedState[Any, Any]) -> OADMMState:
         """Begin again at the best point, with a higher penalty."""

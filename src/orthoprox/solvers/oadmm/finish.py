@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import replace
 from orthoprox._linalg import rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.active import ActivePoint, ActiveSet, Budget, fill, has_active_sets, minimise_near, shortest_subgradient
 from orthoprox.problem import Problem

@@ -46,7 +46,7 @@ class Gradient(Block[GradientState]):
         return replace(state, at=at, inner=inner)
 
     def tighten(self, problem: Problem, state: GradientState) -> GradientState:
-        return replace(state, inner=replace(state.inner, nu=self.tuning.caution * state.inner.nu))
+        return state  # ManIAL has a rule of its own for its penalty
 
     def work(self, state: GradientState) -> int:
         return state.inner.inner

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import replace
 from orthoprox._linalg import rounding
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.active import Budget, disjoint, has_active_sets, minimise_near
 from orthoprox.problem import Point, Problem

@@ -54,13 +54,13 @@ def measure(problem: Problem, point: Point, y: Array, z: Array) -> Iterate:
     return Iterate(at, float(problem.objective(point)), parts, crit, scale)
 
 
-def is_better(one: Iterate, other: Iterate, level: float, even: float) -> bool:
+def is_better(one: Iterate, other: Iterate, even: float) -> bool:
     """Whether F is lower, or even and Crit smaller.
 
-    Two values of F are even where they differ by no more than the Crit of the more critical point times |X|, by which
-    it may still move; but always below a relative ``level``, and never above a relative difference of ``even``.
+    Two values of F are even where they differ by rounding, or by no more than the Crit of the more critical point times
+    |X|, by which it may still move, and no more than a relative difference of ``even``.
     """
     room = min(one.crit, other.crit) * float(norm(one.point.X))
-    slack = min(max(room, level * one.size), even * one.size)
+    slack = max(min(room, even * one.size), rounding(one.point.X, one.size))
     difference = one.objective - other.objective
     return difference < -slack or (difference <= slack and one.crit < other.crit)

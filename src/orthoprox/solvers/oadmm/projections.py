@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from array_api_compat import array_namespace
-
 from orthoprox._fields import replace
 from orthoprox._linalg import norm
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps import Identity
 from orthoprox.problem import Point, Problem

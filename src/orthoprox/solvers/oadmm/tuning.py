@@ -75,11 +75,10 @@ class Tuning:
         Factor on Crit. An attempt that would begin with a longer subgradient has the wrong zeros.
     radius, least_radius : float
         Of the trust region at first and at the beginning of an attempt, in units of |X|.
-    returns : float
-        Factor on the penalty at every return to the best point seen.
-    level, even : float
-        Relative to F: below the first a difference does not make one point better than another, above the second it
-        does, and in between Crit decides how well F is known.
+    returns, most_returns : float, int
+        Factor on the penalty at every return to the best point seen, and how many there are at most.
+    even : float
+        Relative to F: a larger difference makes one point better than another, whatever their Crit.
     """
 
     falls: float = 0.99
@@ -115,5 +114,5 @@ class Tuning:
     radius: float = 0.1
     least_radius: float = 0.02
     returns: float = 4.0
-    level: float = 1e-8
+    most_returns: int = 10
     even: float = 1e-6

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
 from orthoprox._checks import check_weight
 from orthoprox._fields import require
 from orthoprox._linalg import norm
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm, ProximableTerm
 from orthoprox.terms._derivative import GroupDerivative, ProxDerivative, group_dots

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from orthoprox._checks import check_matrix, check_weight
 from orthoprox._fields import DERIVED, derive, require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.maps import Gram, LinearMap, as_map
 from orthoprox.terms._base import QuadraticTerm

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from orthoprox._checks import check_weight
 from orthoprox._fields import DERIVED, derive, require
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.maps import LinearMap, Matrix, Sparse, as_map
