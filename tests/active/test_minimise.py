@@ -139,6 +139,12 @@ def test_the_scale_of_F_changes_nothing(scale):
         assert other.residual == scale * one.residual and one.finished and one.residual <= 1e-12
 
 
+@pytest.mark.parametrize("offset", [-1e9, 1e9])
+def test_a_large_constant_hides_changes_of_F_and_does_not_stop_the_last_steps(offset):
+    problem = Problem(M=M, f=f, h=0.5 * L1(), offset=offset)
+    assert minimised(problem, *sparse_start(1)).residual <= 1e-12
+
+
 def test_steps_are_rough_first_and_get_as_accurate_as_rounding_allows(monkeypatch):
     accuracies, real = [], _trust_region.truncated_cg
     monkeypatch.setattr(_trust_region, "truncated_cg", lambda *given: accuracies.append(given[3]) or real(*given))
