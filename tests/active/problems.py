@@ -36,6 +36,7 @@ PROBLEMS = {
     "l1, indefinite f": Problem.of(Quadratic(S, 0.3) + Linear(T) + 0.4 * L1(), over=M),
     "weighted l1": Problem.of(f + 0.7 * WeightedL1(WEIGHTS), over=M),
     "mcp": Problem.of(f + 0.6 * MCP(0.8, 1.5), over=M),
+    "mcp, linear f": Problem.of(Linear(5.0 * T) + 2.0 * MCP(0.5, 1.5), over=M),  # h bends more than f
     "scad": Problem.of(f + 0.6 * SCAD(0.3, 2.5), over=M),
     "log-sum": Problem.of(f + 0.2 * LogSum(0.3), over=M),
     "negative part": Problem.of(f + 0.5 * NegativePart(), over=M),

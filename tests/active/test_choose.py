@@ -37,7 +37,7 @@ def test_a_support_is_filled_in_all(count, rng):
 
 def test_a_support_is_filled_up_to_caps_and_a_full_column_takes_no_row_from_the_others():
     support = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool)
-    gains = np.array([[9.0, 0, 0], [9, 9, 1], [9, 3, 0], [9, 2, 4]])
+    gains = np.array([[9.0, 0, 0], [9, 9, 1], [9, 3, 0], [9, 2, 4]]) / 10
     added = fill(support, gains, [1, 3, 1]).astype(int) - support
     assert added.tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]
     assert np.array_equal(fill(support, gains, [0, 1, 0]), support)

@@ -128,6 +128,31 @@ def test_it_ends_at_the_tolerance_and_gets_down_to_rounding():
         assert end.residual <= 3e-14 and end.steps < 60
 
 
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**30])
+def test_the_scale_of_F_changes_nothing(scale):
+    X, z = sparse_start(1)
+    for tolerance in (1e-12, 0.0):  # the floor of rounding goes with it too
+        one = minimised(PROBLEMS["l1"], X, z, tolerance=tolerance)
+        problem = Problem.of(ExplainedVariance(B, 0.1 * scale) + 0.5 * scale * L1(), over=M)
+        other = minimised(problem, X, scale * z, tolerance=scale * tolerance)
+        assert np.array_equal(one.point.X, other.point.X) and one.steps == other.steps
+        assert other.residual == scale * one.residual and one.finished and one.residual <= 1e-12
+
+
+@pytest.mark.parametrize("offset", [-1e9, 1e9])
+def test_a_large_constant_hides_changes_of_F_and_does_not_stop_the_last_steps(offset):
+    problem = Problem(M=M, f=f, h=0.5 * L1(), offset=offset)
+    assert minimised(problem, *sparse_start(1)).residual <= 1e-12
+
+
+def test_steps_are_rough_first_and_get_as_accurate_as_rounding_allows(monkeypatch):
+    accuracies, real = [], _trust_region.truncated_cg
+    monkeypatch.setattr(_trust_region, "truncated_cg", lambda *given: accuracies.append(given[3]) or real(*given))
+    minimised(PROBLEMS["huber"], *sparse_start(1), tolerance=0.0)  # where entries neither come nor go
+    assert accuracies[0] == 0.03 and max(accuracies) <= 0.1 and np.all(np.diff(accuracies[-3:]) <= 0)
+    assert min(accuracies) == pytest.approx(np.sqrt(np.finfo(float).eps))
+
+
 def test_where_the_first_subgradient_is_too_long_no_step_is_taken():
     problem, (X, z) = PROBLEMS["l1"], sparse_start(0)
     first = minimised(problem, X, z, steps=0).residual
