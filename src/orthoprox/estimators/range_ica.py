@@ -151,13 +151,14 @@ class RangeICA(OrthogonalTransformer):
         return whole
 
     def _before(self, data: Data) -> Array | None:
-        last = getattr(self, "components_", None) if self.warm_start else None
-        if last is None or last.shape != self.whitening_.shape:
+        # The solution before the oblique step, which leaves the manifold and would be a worse start.
+        last = getattr(self, "_solution", None) if self.warm_start else None
+        if last is None or last.shape != self.whitening_.T.shape:
             return None
-        return np.linalg.pinv(self.whitening_.T) @ last.T.astype(data.like.dtype)
+        return np.linalg.pinv(self.whitening_.T) @ last.astype(data.like.dtype)
 
     def _store(self, data: Data, result: Result[Any]) -> None:
-        W = self.whitening_.T @ result.X
+        self._solution = W = self.whitening_.T @ result.X
         S = data.B(W)
         if self.oblique and data.n_samples > W.shape[1]:
             T = self._oblique(S)
