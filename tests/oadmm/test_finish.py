@@ -49,14 +49,13 @@ def test_an_attempt_is_due_when_crit_is_small_and_has_fallen_or_after_a_while():
         assert due(near, fresh(L1_PROBLEM, at), roaming=roaming) == wanted
         assert not due(near, fresh(L1_PROBLEM, at, crit=4 * near.crit), roaming=roaming)  # not fivefold since
     far = replace(at, crit=at.scale)
-    patience = 30 * 20
-    assert not due(far, fresh(L1_PROBLEM, at, since=patience))
-    assert due(far, fresh(L1_PROBLEM, at, since=patience + 1))
-    assert not due(far, fresh(L1_PROBLEM, at, since=patience + 1), roaming=True)
-    assert not due(far, fresh(L1_PROBLEM, at, since=patience + 1, cost=10 * patience))  # blocks pay for it first
+    assert not due(far, fresh(L1_PROBLEM, at, blocks=30, since=10**6))
+    assert due(far, fresh(L1_PROBLEM, at, blocks=31))
+    assert not due(far, fresh(L1_PROBLEM, at, blocks=31), roaming=True)
+    assert not due(far, fresh(L1_PROBLEM, at, blocks=31, since=99, cost=100))  # blocks pay for it first
     assert due(far, fresh(L1_PROBLEM, at, streak=1))  # one that goes on
     for problem in (CONCAVE["rows"], OTHERS["groups of a matrix"], OTHERS["own function"]):
-        assert not due(near, fresh(problem, at, since=10**9), problem)
+        assert not due(near, fresh(problem, at, blocks=10**9), problem)
 
 
 def test_k_entries_are_finished_at_once_unless_that_was_refused():
@@ -77,7 +76,7 @@ def test_what_is_believed_has_half_the_crit_or_a_lower_F(name, blocks):
         at = settled(problem, blocks, seed)
         found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
         if found is None:
-            assert attempts.refused and attempts.since == 0 and attempts.patience == 2 * 30 * 20
+            assert attempts.refused and attempts.since == 0 and attempts.patience == 60 and attempts.blocks == 0
             continue
         believed += 1
         halves = found.crit <= 0.5 * at.crit
@@ -157,6 +156,6 @@ def test_on_k_entries_f_is_minimised_with_all_of_them_free_and_others_may_enter_
 
 
 def test_attempts_are_plain_values():
-    assert Attempts(crit=1.0, radius=0.1) == Attempts(crit=1.0, radius=0.1)
+    assert Attempts(crit=1.0, radius=0.1, patience=30) == Attempts(crit=1.0, radius=0.1, patience=30)
     run = solve(L1_PROBLEM, stop=Iterations(3))
     assert isinstance(run.state.attempts, Attempts)

@@ -168,7 +168,7 @@ class OADMM(Solver[OADMMState]):
 
     @property
     def _finish(self) -> Finish:
-        return Finish(rounds=self.rounds, block=self.block, tuning=self.tuning)
+        return Finish(rounds=self.rounds, tuning=self.tuning)
 
     # ------------------------------------------------------------------ the phases
 
@@ -215,7 +215,7 @@ class OADMM(Solver[OADMMState]):
         method = self._method(problem, state)
         inner = method.step(problem, state.inner)
         work = method.work(inner) - method.work(state.inner)
-        attempts = replace(state.attempts, since=state.attempts.since + work, streak=0)
+        attempts = self._finish.after_block(state.attempts, work)
         return replace(state, inner=inner, attempts=attempts, work=state.work + work)
 
     def _restart(self, problem: Problem, state: OADMMState, at: Iterate) -> OADMMState:

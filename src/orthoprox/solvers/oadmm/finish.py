@@ -12,7 +12,7 @@ from orthoprox._types import Array
 from orthoprox.active import ActivePoint, ActiveSet, Budget, fill, has_active_sets, minimise_near, shortest_subgradient
 from orthoprox.problem import Problem
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
-from orthoprox.solvers.oadmm.tuning import BLOCK, ROUNDS, Tuning
+from orthoprox.solvers.oadmm.tuning import ROUNDS, Tuning
 from orthoprox.terms import LargestK
 
 
@@ -26,10 +26,12 @@ class Attempts:
     """F after the last attempt."""
     cost: int = 0
     """Products that it took."""
-    patience: int = 0
-    """Products of blocks before the next one is made in any case."""
+    patience: int
+    """Blocks after which the next one is made in any case."""
+    blocks: int = 0
+    """Blocks since the last one."""
     since: int = 0
-    """Products of the blocks since."""
+    """Products that they took."""
     streak: int = 0
     """Attempts since the last block, as long as each ended at its budget and is worth going on with."""
     refused: bool = False
@@ -53,21 +55,14 @@ class Finish:
     ----------
     rounds : int
         Newton steps in an attempt.
-    block : int
-        Iterations in a block, the unit of patience.
     """
 
     rounds: int = ROUNDS
-    block: int = BLOCK
     tuning: Tuning = Tuning()
 
     def begin(self, problem: Problem, at: Iterate) -> Attempts:
         """Before the first attempt."""
-        return Attempts(crit=at.crit, patience=self._patience, radius=self.tuning.radius * math.sqrt(problem.M.r))
-
-    @property
-    def _patience(self) -> int:
-        return self.tuning.patience * self.block
+        return Attempts(crit=at.crit, patience=self.tuning.patience, radius=self.tuning.radius * math.sqrt(problem.M.r))
 
     def due(self, problem: Problem, now: Iterate, attempts: Attempts, *, roaming: bool) -> bool:
         """Whether to make an attempt now."""
@@ -80,7 +75,7 @@ class Finish:
         share = self.tuning.near if roaming else self.tuning.close
         if now.crit <= min(self.tuning.fivefold * attempts.crit, share * now.scale):
             return True
-        return not roaming and attempts.since > max(attempts.patience, attempts.cost)
+        return not roaming and attempts.blocks > attempts.patience and attempts.since >= attempts.cost
 
     def attempt(self, problem: Problem, now: Iterate, attempts: Attempts) -> tuple[Iterate | None, Attempts]:
         """A better point, or None where there is none, and what is known afterwards."""
@@ -132,13 +127,18 @@ class Finish:
         by_blocks = max(last - now.objective, 0.0) * found.products / max(attempts.since, 1)
         return gain > by_blocks and last - at.objective > 0.1 * gain
 
+    def after_block(self, attempts: Attempts, products: int) -> Attempts:
+        """What is known after a block."""
+        return replace(attempts, blocks=attempts.blocks + 1, since=attempts.since + products, streak=0)
+
     def _refusal(self, now: Iterate, attempts: Attempts, products: int) -> Attempts:
         """What is known after an attempt that was not believed: the next one has twice as long to wait."""
         return replace(
             attempts,
             crit=min(now.crit, attempts.crit),
             cost=products,
-            patience=2 * self._patience,
+            patience=2 * self.tuning.patience,
+            blocks=0,
             since=0,
             streak=0,
             refused=True,
