@@ -12,7 +12,6 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 HERE = Path(__file__).parent
@@ -23,8 +22,7 @@ from _problems import problems, unit_columns  # noqa: E402
 
 from orthoprox import Critical, Problem, Recorder, Seconds, Stiefel, named, solve  # noqa: E402
 from orthoprox.models import compressed_modes, sparse_pca  # noqa: E402
-from orthoprox.solvers import _penalty  # noqa: E402
-from orthoprox.solvers import oadmm as solver  # noqa: E402
+from orthoprox.solvers.oadmm import Tuning  # noqa: E402
 from orthoprox.terms import L1, ExplainedVariance  # noqa: E402
 
 VARIANTS = {
@@ -33,12 +31,11 @@ VARIANTS = {
     "without Newton's method (`polish=False`)": {"polish": False},
     "without the homotopy (`homotopy=False`)": {"homotopy": False},
     "roaming from a higher penalty (`roam=0.7`)": {"roam": 0.7},
+    'gradient steps in X (`fast="gradient"`)': {"fast": "gradient"},
+    "without turning": {"tuning": Tuning(steep=math.inf)},
+    "one attempt of Newton's method between two blocks": {"tuning": Tuning(streak=1)},
+    "without returns to the best point": {"tuning": Tuning(most_returns=0)},
 }
-CONSTANTS = {
-    "with a penalty that rises in every block": (solver, "_FALLS", 0.0),
-    "without turning": (_penalty, "_STEEP", math.inf),
-}
-"""What has no setting: a number that switches it off."""
 
 
 def cases() -> dict[str, Problem]:
@@ -75,17 +72,10 @@ def main() -> None:
     methods = {label: named("oadmm", **settings) for label, settings in VARIANTS.items()}
     methods["the paper's `oadmm-ep`"] = named("oadmm-ep")
     lines = [f"|  | {' | '.join(table)} |", "|---" * (len(table) + 1) + "|"]
-
-    def row(label: str, method: Any) -> None:
+    for label, method in methods.items():
         cells = [cell(problem, method, arguments.starts, arguments.seconds) for problem in table.values()]
         lines.append(f"| {label} | {' | '.join(cells)} |")
         print(lines[-1], file=sys.stderr, flush=True)
-
-    for label, method in methods.items():
-        row(label, method)
-    for label, constant in CONSTANTS.items():
-        with patch.object(*constant):
-            row(label, methods["oadmm"])
     note = (
         f"Made by `python docs/oadmm.py --seconds {arguments.seconds:g} --starts {arguments.starts}`: mean final "
         "objective, largest Crit, geometric mean of the seconds, from common random starts until Crit is at most "

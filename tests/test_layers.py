@@ -15,7 +15,7 @@ import orthoprox
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE = REPOSITORY / "src" / "orthoprox"
-MATHEMATICS = ("solvers", "problem", "terms", "maps", "manifolds")
+MATHEMATICS = ("active", "solvers", "problem", "terms", "maps", "manifolds")
 ACCELERATORS = {"torch", "jax", "cupy"}
 LONGEST_FILE = 400
 

@@ -10,7 +10,7 @@ from orthoprox import Problem, solve
 from orthoprox._fields import replace
 from orthoprox.driver import Iterations
 from orthoprox.models import sparse_pca
-from orthoprox.solvers.oadmm.finish import Attempts, Finish
+from orthoprox.solvers.oadmm.finish import Attempts, Finish, Outcome
 from orthoprox.solvers.oadmm.iterate import measure
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, ExplainedVariance
@@ -53,7 +53,8 @@ def test_an_attempt_is_due_when_crit_is_small_and_has_fallen_or_after_a_while():
     assert due(far, fresh(L1_PROBLEM, at, blocks=31))
     assert not due(far, fresh(L1_PROBLEM, at, blocks=31), roaming=True)
     assert not due(far, fresh(L1_PROBLEM, at, blocks=31, since=99, cost=100))  # blocks pay for it first
-    assert due(far, fresh(L1_PROBLEM, at, streak=1))  # one that goes on
+    assert due(far, fresh(L1_PROBLEM, at, outcome=Outcome.OPEN, streak=1))  # one that goes on
+    assert not due(near, fresh(L1_PROBLEM, at, outcome=Outcome.OPEN, streak=10))  # ten in a row are enough
     for problem in (CONCAVE["rows"], OTHERS["groups of a matrix"], OTHERS["own function"]):
         assert not due(near, fresh(problem, at, blocks=10**9), problem)
 
@@ -62,10 +63,10 @@ def test_k_entries_are_finished_at_once_unless_that_was_refused():
     y = np.eye(N)[:, :R]
     at = measure(K_SPARSE, K_SPARSE.at(M.random(1)), y, 0.0 * y)
     assert due(at, fresh(K_SPARSE, at), K_SPARSE, roaming=True)
-    assert not due(at, fresh(K_SPARSE, at, refused=True), K_SPARSE, roaming=True)
+    assert not due(at, fresh(K_SPARSE, at, outcome=Outcome.REFUSED), K_SPARSE, roaming=True)
     dense = measure(K_SPARSE, at.point, M.random(4), 0.0 * y)
     assert not due(dense, fresh(K_SPARSE, at), K_SPARSE, roaming=True)
-    assert due(dense, fresh(K_SPARSE, at, released=True), K_SPARSE, roaming=True)
+    assert due(dense, fresh(K_SPARSE, at, outcome=Outcome.LEAST), K_SPARSE, roaming=True)
 
 
 @pytest.mark.parametrize("blocks", [2, 4, 8])
@@ -76,7 +77,12 @@ def test_what_is_believed_has_half_the_crit_or_a_lower_F(name, blocks):
         at = settled(problem, blocks, seed)
         found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
         if found is None:
-            assert attempts.refused and attempts.since == 0 and attempts.patience == 60 and attempts.blocks == 0
+            assert (
+                attempts.outcome is Outcome.REFUSED
+                and attempts.since == 0
+                and attempts.patience == 60
+                and attempts.blocks == 0
+            )
             continue
         believed += 1
         halves = found.crit <= 0.5 * at.crit
@@ -84,7 +90,7 @@ def test_what_is_believed_has_half_the_crit_or_a_lower_F(name, blocks):
         assert np.array_equal(found.point.X, found.y)
         assert float(M.infeasibility(found.point.X)) < 1e-13
         assert found.crit == pytest.approx(measure(problem, problem.at(found.point.X), found.y, found.z).crit)
-        assert attempts.objective == found.objective and not attempts.refused
+        assert attempts.objective == found.objective and attempts.outcome >= Outcome.BELIEVED
         assert attempts.crit == at.crit
     assert believed > 0
 
@@ -93,7 +99,7 @@ def test_near_a_solution_one_attempt_finishes():
     at = settled(L1_PROBLEM, 12)
     assert 1e-12 < at.crit < 1e-2
     found, attempts = FINISH.attempt(L1_PROBLEM, at, fresh(L1_PROBLEM, at))
-    assert found.is_exact() and (found.point.X == 0).any() and attempts.streak == 0
+    assert found.is_exact() and (found.point.X == 0).any() and attempts.outcome is Outcome.BELIEVED
 
 
 def test_wrong_zeros_are_refused():
@@ -131,12 +137,10 @@ def test_an_attempt_cut_short_goes_on_where_it_gains_more_than_blocks_of_the_sam
         known = fresh(L1_PROBLEM, at, objective=last, since=since)
         found, attempts = hasty.attempt(L1_PROBLEM, replace(at, crit=2 * plain.crit), known)
         assert np.array_equal(found.point.X, plain.point.X)
-        assert attempts.streak == int(goes_on)
+        assert (attempts.outcome is Outcome.OPEN) == goes_on and attempts.streak == 1
         # Crit may rise for the sake of F alone.
         worse, _ = hasty.attempt(L1_PROBLEM, replace(at, crit=0.9 * plain.crit), known)
         assert (worse is not None) == goes_on
-    _, attempts = hasty.attempt(L1_PROBLEM, at, fresh(L1_PROBLEM, at, streak=10))
-    assert attempts.streak == 0  # ten in a row are enough
 
 
 def test_on_k_entries_f_is_minimised_with_all_of_them_free_and_others_may_enter_afterwards():
@@ -149,10 +153,10 @@ def test_on_k_entries_f_is_minimised_with_all_of_them_free_and_others_may_enter_
     found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
     assert found.objective < at.objective and np.count_nonzero(found.point.X) <= 12
     assert np.all(found.point.X[y == 0][np.abs(found.point.X[y == 0]) > 0] != 0)
-    assert attempts.released
+    assert attempts.outcome is Outcome.LEAST
     again, after = FINISH.attempt(problem, replace(found, crit=1.0), attempts)
     assert again.objective <= found.objective + 1e-12
-    assert after.released == (not again.objective < found.objective - 1e-12)
+    assert (after.outcome is Outcome.LEAST) == (not again.objective < found.objective - 1e-12)
 
 
 def test_attempts_are_plain_values():

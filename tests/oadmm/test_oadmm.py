@@ -15,7 +15,7 @@ from orthoprox.problem import criticality
 from orthoprox.solvers.oadmm import Phase
 from orthoprox.solvers.oadmm.guard import GuardedState
 from orthoprox.solvers.oadmm.homotopy import HomotopyState
-from orthoprox.solvers.oadmm.plan import choose
+from orthoprox.solvers.oadmm.plan import choose_blocks
 from orthoprox.solvers.oadmm.projections import ProjectionsState
 from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2, LargestK, LInf
 from steps.cases import PROBLEMS as ALL
@@ -113,14 +113,17 @@ def test_what_has_been_reached_is_not_lost_again():
 
 def test_which_method_makes_the_blocks_is_chosen_once_and_shown():
     for problem in CONCAVE.values():
-        assert choose(problem) == "projections"
-    kinds = {name: choose(problem) for name, problem in OTHERS.items()}
+        assert choose_blocks(problem) == "projections"
+    kinds = {name: choose_blocks(problem) for name, problem in OTHERS.items()}
     assert kinds["mcp of differences"] == kinds["groups of a matrix"] == kinds["stacked"] == "multipliers"
     assert kinds["own function"] == "gradient"
     result = solve(OTHERS["own function"], stop=Iterations(2))
     assert result.solver.fast == "gradient"
     forced = solve(CONCAVE["l1"], named("oadmm", fast="gradient"), stop=Iterations(200) | Critical(1e-6))
     assert forced.converged and forced.solver.fast == "gradient"
+    for fast in ("multipliers", "gradient"):  # the path is made of projections: others do without it
+        method, states = walk(K_SPARSE, 3, fast=fast)
+        assert states[0].phase is Phase.SETTLE and states[-1].work > 0 and method.fast == fast
 
 
 def test_when_the_homotopy_goes_first():

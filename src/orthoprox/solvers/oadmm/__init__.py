@@ -27,7 +27,7 @@ from orthoprox.solvers.oadmm.guard import Guarded, GuardedState
 from orthoprox.solvers.oadmm.homotopy import Homotopy, HomotopyState
 from orthoprox.solvers.oadmm.iterate import Iterate, is_better
 from orthoprox.solvers.oadmm.multipliers import Multipliers, MultipliersState
-from orthoprox.solvers.oadmm.plan import Fast, choose
+from orthoprox.solvers.oadmm.plan import Fast, choose_blocks, follows_homotopy
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState
 from orthoprox.solvers.oadmm.tuning import BLOCK, EXPLORE, MEMORY, ROAM, ROUNDS, SETTLE, Tuning
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -135,7 +135,7 @@ class OADMM(Solver[OADMMState]):
         require(0 < self.roam <= self.settle, sentence)
 
     def for_problem(self, problem: Problem) -> Self:
-        return self if self.fast is not None else replace(self, fast=choose(problem))
+        return self if self.fast is not None else replace(self, fast=choose_blocks(problem))
 
     def warm(self) -> Self:
         return replace(self, explore=0)
@@ -144,7 +144,7 @@ class OADMM(Solver[OADMMState]):
 
     def blocks(self, problem: Problem) -> Block[Any]:
         """The method that makes the blocks."""
-        kind = self.fast or choose(problem)
+        kind = self.fast or choose_blocks(problem)
         if kind == "projections":
             return self._projections
         return Multipliers(tuning=self.tuning) if kind == "multipliers" else Gradient(tuning=self.tuning)
@@ -174,7 +174,7 @@ class OADMM(Solver[OADMMState]):
 
     def init(self, problem: Problem, X0: Array) -> OADMMState:
         inner: Any = None
-        if self.homotopy and self.explore > 0 and Homotopy.takes(problem):
+        if self.homotopy and self.explore > 0 and follows_homotopy(problem, self.fast or choose_blocks(problem)):
             inner = self._homotopy.init(problem, X0)
             phase = Phase.HOMOTOPY
         if inner is None or inner.finished:

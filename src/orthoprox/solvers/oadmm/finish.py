@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass
 
@@ -16,6 +17,18 @@ from orthoprox.solvers.oadmm.tuning import ROUNDS, Tuning
 from orthoprox.terms import LargestK
 
 
+class Outcome(enum.IntEnum):
+    """How the last attempt ended."""
+
+    NONE = 0
+    REFUSED = 1
+    BELIEVED = 2
+    OPEN = 3
+    """Believed, at the end of its budget, and worth going on with at once."""
+    LEAST = 4
+    """Believed, and f is least on the k entries of y: from now on others may enter."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Attempts:
     """What is known of the attempts so far."""
@@ -26,18 +39,15 @@ class Attempts:
     """F after the last attempt."""
     cost: int = 0
     """Products that it took."""
-    patience: int
-    """Blocks after which the next one is made in any case."""
+    outcome: Outcome = Outcome.NONE
+    streak: int = 0
+    """Attempts since the last block."""
     blocks: int = 0
-    """Blocks since the last one."""
+    """Blocks since the last attempt."""
     since: int = 0
     """Products that they took."""
-    streak: int = 0
-    """Attempts since the last block, as long as each ended at its budget and is worth going on with."""
-    refused: bool = False
-    """Whether the last one was not believed."""
-    released: bool = False
-    """Whether f is least on the k entries of y already, so that others may enter."""
+    patience: int
+    """Blocks after which the next attempt is made in any case."""
     radius: float
     """Of the trust region."""
 
@@ -66,11 +76,11 @@ class Finish:
 
     def due(self, problem: Problem, now: Iterate, attempts: Attempts, *, roaming: bool) -> bool:
         """Whether to make an attempt now."""
-        if not has_active_sets(problem):
+        if not has_active_sets(problem) or attempts.streak >= self.tuning.streak:
             return False
-        if attempts.streak > 0 or attempts.released:
+        if attempts.outcome >= Outcome.OPEN:
             return True
-        if is_sparse_enough(problem, now.y) and not attempts.refused:
+        if attempts.outcome is not Outcome.REFUSED and is_sparse_enough(problem, now.y):
             return True
         share = self.tuning.near if roaming else self.tuning.close
         if now.crit <= min(self.tuning.fivefold * attempts.crit, share * now.scale):
@@ -79,7 +89,8 @@ class Finish:
 
     def attempt(self, problem: Problem, now: Iterate, attempts: Attempts) -> tuple[Iterate | None, Attempts]:
         """A better point, or None where there is none, and what is known afterwards."""
-        free = not attempts.released and is_sparse_enough(problem, now.y)
+        least = attempts.outcome is Outcome.LEAST
+        free = not least and is_sparse_enough(problem, now.y)
         found = self._newton(problem, now, attempts, free)
         if found is None:
             return None, self._refusal(now, attempts, 0)
@@ -90,15 +101,16 @@ class Finish:
         believed = falls and (free or further or at.crit <= now.crit)
         if not (believed or at.crit <= 0.5 * now.crit):
             return None, self._refusal(now, attempts, found.products)
-        released = found.finished if free else attempts.released and not falls
-        streak = attempts.streak + 1 if further and attempts.streak < self.tuning.streak else 0
+        outcome = Outcome.OPEN if further else Outcome.BELIEVED
+        if (free and found.finished) or (least and not falls):
+            outcome = Outcome.LEAST
         return at, Attempts(
             crit=min(now.crit, attempts.crit),
             objective=at.objective,
             cost=found.products,
+            outcome=outcome,
+            streak=attempts.streak + 1,
             patience=attempts.patience,
-            streak=streak,
-            released=released,
             radius=found.radius,
         )
 
@@ -137,12 +149,11 @@ class Finish:
             attempts,
             crit=min(now.crit, attempts.crit),
             cost=products,
-            patience=2 * self.tuning.patience,
+            outcome=Outcome.REFUSED,
+            streak=attempts.streak + 1,
             blocks=0,
             since=0,
-            streak=0,
-            refused=True,
-            released=False,
+            patience=2 * self.tuning.patience,
         )
 
 

@@ -147,19 +147,26 @@ class AugmentedLagrangian:
         self.gain = float(norm(start.AX)) / math.sqrt(problem.M.r)
         # Where turning X changes nothing, z still bends the Lagrangian down that way: no step goes there.
         self.rho = 0.0 if depends_on_span(problem) else 0.5
-        self._at: Point | None = None
+        self._last: tuple[Point, Array, float] | None = None
         self._here = 0.0
 
     def partner(self, point: Point) -> Array:
         """The y that goes with X."""
-        return self.problem.h.prox(point.AX + self.shift, 1 / self.sigma)
+        return self._evaluate(point)[0]
 
     def value(self, point: Point) -> float:
         """The augmented Lagrangian at X, up to a constant."""
-        y = self.partner(point)
-        gap = point.AX + self.shift - y
-        smooth = self.problem.f.value_at(point.X, point.HX) - inner(self.xi, point.X)
-        return float(smooth + self.problem.h.value(y) + self.sigma / 2 * inner(gap, gap))
+        return self._evaluate(point)[1]
+
+    def _evaluate(self, point: Point) -> tuple[Array, float]:
+        """Partner and value, kept until another point is asked for: a trial that is accepted comes back at once."""
+        if self._last is None or self._last[0] is not point:
+            y = self.problem.h.prox(point.AX + self.shift, 1 / self.sigma)
+            gap = point.AX + self.shift - y
+            smooth = self.problem.f.value_at(point.X, point.HX) - inner(self.xi, point.X)
+            value = float(smooth + self.problem.h.value(y) + self.sigma / 2 * inner(gap, gap))
+            self._last = (point, y, value)
+        return self._last[1:]
 
     def gradient(self, point: Point, y: Array) -> Array:
         """The Euclidean gradient; the best y does not move with X to first order."""

@@ -70,7 +70,7 @@ class Tuning:
     patience : int
         Blocks after which an attempt is made in any case, or as many as it cost.
     streak : int
-        Attempts in a row, at most.
+        Attempts between two blocks, at most.
     far : float
         Factor on Crit. An attempt that would begin with a longer subgradient has the wrong zeros.
     radius, least_radius : float

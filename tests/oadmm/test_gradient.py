@@ -1,0 +1,37 @@
+"""Gradient steps on an augmented Lagrangian, alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oadmm.problems import OTHERS, random_iterate
+from orthoprox import Problem, named
+from orthoprox.solvers.oadmm.gradient import Gradient
+from orthoprox.terms import LInf, Quadratic
+from steps.cases import M, S
+
+PROBLEMS = {"own function": OTHERS["own function"], "linf": Problem.of(Quadratic(S) + 0.5 * LInf(), over=M)}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_block_is_an_outer_iteration_of_manial_measured_once(name):
+    problem, method = PROBLEMS[name], Gradient()
+    peer = named("manial-1").for_problem(problem)
+    state, theirs = method.init(problem, M.random(2)), peer.init(problem, M.random(2))
+    for t in range(6):
+        state, theirs = method.step(problem, state), peer.step(problem, theirs)
+        assert np.array_equal(state.at.point.X, theirs.now.X)
+        assert np.array_equal(state.at.y, theirs.Y) and np.array_equal(state.at.z, -theirs.Z)
+        assert (state.t, method.work(state)) == (t + 1, peer.work(theirs))
+        assert state.at.objective == pytest.approx(float(problem.objective(theirs.now.X)))
+
+
+def test_it_goes_on_from_another_point():
+    problem, method = PROBLEMS["linf"], Gradient()
+    state = method.step(problem, method.init(problem, M.random(2)))
+    at = random_iterate(problem, 5)
+    moved = method.restart(problem, state, at)
+    assert moved.at is at and moved.inner.now is at.point
+    assert np.array_equal(moved.inner.Y, at.y) and np.array_equal(moved.inner.Z, -at.z)
+    assert moved.inner.nu == state.inner.nu and method.tighten(problem, moved) is moved
