@@ -115,7 +115,11 @@ def test_wrong_zeros_are_refused():
     y = at.y.copy()
     y[:, 1] = 0.0  # no orthonormal matrix has these
     wrong = measure(L1_PROBLEM, at.point, y, at.z)
-    assert FINISH.attempt(L1_PROBLEM, wrong, fresh(L1_PROBLEM, at))[0] is None
+    found, attempts = FINISH.attempt(L1_PROBLEM, wrong, fresh(L1_PROBLEM, at, blocks=7, since=99, streak=2))
+    assert found is None and attempts.outcome is Outcome.REFUSED and attempts.streak == 3
+    assert (attempts.since, attempts.blocks, attempts.patience, attempts.crit) == (0, 0, 60, wrong.crit)
+    later = FINISH.after_block(FINISH.after_block(attempts, 20), 30)
+    assert (later.blocks, later.since, later.streak) == (2, 50, 0)
     rough = settled(L1_PROBLEM, 2)
     assert FINISH.attempt(L1_PROBLEM, rough, fresh(L1_PROBLEM, rough))[0] is not None
     far = replace(rough, crit=1e-9)  # the zeros of y have a subgradient more than a hundred times longer

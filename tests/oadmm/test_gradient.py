@@ -34,4 +34,6 @@ def test_it_goes_on_from_another_point():
     moved = method.restart(problem, state, at)
     assert moved.at is at and moved.inner.now is at.point
     assert np.array_equal(moved.inner.Y, at.y) and np.array_equal(moved.inner.Z, -at.z)
-    assert moved.inner.nu == state.inner.nu and method.tighten(problem, moved) is moved
+    assert (moved.inner.nu, moved.inner.t) == (state.inner.nu, state.inner.t + 1) and method.tighten(
+        problem, moved
+    ) is moved

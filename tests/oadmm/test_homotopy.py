@@ -119,15 +119,35 @@ def test_it_ends_where_a_column_has_been_wiped_out():
             assert not has_empty_column(new.at.y) and np.all(np.count_nonzero(new.at.y, axis=1) <= 1)
 
 
-def test_where_an_exact_solution_has_too_many_entries_the_weight_rises_a_little():
-    tight = sparse_pca(B, n_components=R, weight=6.0, k=4)
-    new = METHOD.step(tight, a_state(tight, level=0.02, closing=True))
-    assert not new.finished and new.level in (0.02, pytest.approx(0.02 * 1.03))
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_weight_that_does_not_lead_to_an_end_rises_a_little_or_is_tried_again(exact, monkeypatch):
+    """With the blocks and Newton's method left out: at once after an exact solution, else at every fourth try."""
+    dense = M.random(2)
+    point = K_SPARSE.at(dense)
+    monkeypatch.setattr(Projections, "iterate_block", lambda *_: (point, dense, 0.0 * dense))
+    monkeypatch.setattr(Homotopy, "_solve", lambda self, easier, now, y, z: (now, y, z, 5, exact))
+    state = a_state(K_SPARSE, level=0.9, closing=True, stage=0)
+    levels = []
+    while not state.finished:
+        state = METHOD.step(K_SPARSE, state)
+        levels.append(state.level)
+        assert len(levels) < 40
+    rises = [0.9 * 1.03**k for k in range(5)]
+    wanted = rises[1:] if exact else [rises[t // 4] for t in range(1, 17)]
+    assert levels == pytest.approx(wanted) and levels[-1] >= 1 > levels[-2]
+
+
+def test_where_h_minus_g_vanishes_at_the_first_share_the_interval_reaches_to_zero(monkeypatch):
+    sparse = np.eye(N)[:, :R]
+    monkeypatch.setattr(Projections, "iterate_block", lambda *_: (K_SPARSE.at(sparse), sparse, 0.0 * sparse))
+    new = METHOD.step(K_SPARSE, a_state(K_SPARSE, level=0.1))
+    assert (new.low, new.high, new.level) == (0.0, 0.1, pytest.approx(0.05))
 
 
 def test_it_begins_where_h_is_weak_beside_f_and_is_over_where_there_is_nothing_to_follow():
     state = METHOD.init(K_SPARSE, M.random(1))
     assert state.level == pytest.approx(1e-3 * K_SPARSE.f.lipschitz / 6.0) and not state.finished
+    assert not state.at.z.any()
     light = sparse_pca(B, n_components=R, weight=1e-4 * K_SPARSE.f.lipschitz, k=9)
     flat = Problem.of(L1() - LargestK(3), over=M)
     for problem in (light, flat, sparse_pca(B, n_components=R, weight=0.0, k=9)):

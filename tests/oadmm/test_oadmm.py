@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from oadmm.problems import CONCAVE, K_SPARSE, OTHERS, f
+from oadmm.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from orthoprox import Critical, Iterations, Problem, Stiefel, named, solve
 from orthoprox._fields import replace
 from orthoprox.models import compressed_modes, sparse_pca
@@ -15,6 +15,7 @@ from orthoprox.problem import criticality
 from orthoprox.solvers.oadmm import Phase
 from orthoprox.solvers.oadmm.guard import GuardedState
 from orthoprox.solvers.oadmm.homotopy import HomotopyState
+from orthoprox.solvers.oadmm.iterate import is_better
 from orthoprox.solvers.oadmm.plan import choose_blocks
 from orthoprox.solvers.oadmm.projections import ProjectionsState
 from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2, LargestK, LInf
@@ -74,6 +75,27 @@ def test_the_answer_is_as_low_as_anything_seen(run):
         assert not any(one.objective < best.objective - 1.0001e-6 * best.size for one in seen)
 
 
+def test_which_of_two_points_is_better():
+    problem = CONCAVE["l1"]
+    at = random_iterate(problem, 1)
+
+    def point(objective, crit):
+        return replace(at, objective=objective, crit=crit, scale=1.0)
+
+    length = np.sqrt(R)
+    for one, other, wanted in (
+        (point(1.0, 5.0), point(2.0, 1.0), True),  # lower F, whatever Crit
+        (point(2.0, 1.0), point(1.0, 5.0), False),
+        (point(2.0, 1.0), point(2.0, 5.0), True),  # the same F, smaller Crit
+        (point(2.0, 5.0), point(2.0, 1.0), False),
+        (point(2.0, 1e-7), point(2.0 - 0.5e-7 * length, 1.0), True),  # as near as Crit can still move it
+        (point(2.0, 1e-7), point(2.0 - 2e-7 * length, 1.0), False),
+        (point(2.0, 1e-3), point(2.0 - 3e-6 * length, 1.0), False),  # but never farther than 1e-6
+        (point(2.0, 0.0), point(2.0 - 1e-15, 1.0), True),  # rounding
+    ):
+        assert is_better(one, other, 1e-6) == wanted
+
+
 def test_while_it_explores_where_it_is_is_reported_unless_it_would_pass_for_a_solution():
     problem = CONCAVE["l1"]
     method, states = walk(problem, 40)
@@ -130,6 +152,7 @@ def test_when_the_homotopy_goes_first():
     heavy = Problem.of(f - 20.0 * LargestK(8) + 20.0 * L1(), over=M)
     X = M.random(3)
     assert named("oadmm").init(heavy, X).phase is Phase.HOMOTOPY
+    assert named("oadmm", explore=1).init(heavy, X).phase is Phase.HOMOTOPY
     for settings in ({"homotopy": False}, {"explore": 0}):
         assert named("oadmm", **settings).init(heavy, X).phase > Phase.HOMOTOPY
     for problem in (CONCAVE["l1"], ALL["scad minus largest-k"], CONCAVE["rows minus largest-k"]):
@@ -174,8 +197,8 @@ def test_the_scale_of_the_data_does_not_matter(kind):
 
     for seed in range(2):
         work, value = run(1.0, seed)
-        for c in (2.0**-13, 2.0**13):  # no rounding: nothing changes at all
-            assert run(c, seed) == (work, value)
+        for c in (2.0**-13, 2.0**13):  # no rounding but in the value itself: nothing changes at all
+            assert run(c, seed) == (work, pytest.approx(value, rel=1e-14))
         for c in (1e-4, 1e4):
             other_work, other_value = run(c, seed)
             assert abs(other_work - work) <= 0.2 * work and other_value == pytest.approx(value, rel=1e-6)
