@@ -152,10 +152,7 @@ def test_a_penalty_below_what_a_weakly_convex_h_admits():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (
-            lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)),
-            "data of f need matrices with 6 rows.* n = 5",
-        ),
+        (lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)), "data of f need matrices with 6 rows.* n = 5"),
         (
             lambda: Problem(M=Stiefel(5, 2), g=Zero(), h=L1(), A=Matrix(D)),
             "A acts on matrices with 6 rows; given one w",

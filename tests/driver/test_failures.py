@@ -201,9 +201,7 @@ def test_a_region_where_the_function_is_not_defined(solver):
         return np.sum(C * X) < 1.5
 
     own = Smooth(
-        lambda X: -np.sum(C * X) if inside(X) else np.nan,
-        lambda X: -C if inside(X) else np.nan * C,
-        lipschitz=1.0,
+        lambda X: -np.sum(C * X) if inside(X) else np.nan, lambda X: -C if inside(X) else np.nan * C, lipschitz=1.0
     )
     method = named(solver) if solver == "subgradient" else named(solver, beta0=50.0)  # short steps
     result = solve(Problem(M=M, f=own, h=L1(0.01)), method, M.random(0), stop=Iterations(2000))

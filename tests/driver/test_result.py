@@ -135,10 +135,7 @@ def test_the_result_is_measured_afresh_whatever_the_method_has_measured():
     assert result.X is result.state.now.X
 
 
-@pytest.mark.parametrize(
-    ("tolerance", "status"),
-    [(1.8, Status.UNCONFIRMED), (100.0, Status.CONVERGED)],
-)
+@pytest.mark.parametrize(("tolerance", "status"), [(1.8, Status.UNCONFIRMED), (100.0, Status.CONVERGED)])
 def test_success_stands_only_where_a_fresh_measurement_confirms_it(tolerance, status):
     rule = Iterations(10) & Critical(tolerance)
     result = solve(PROBLEM, Measuring(beta0=5.0), stop=rule)

@@ -157,7 +157,7 @@ def test_a_fit_that_has_not_settled_says_so(estimator: Any, X: np.ndarray) -> No
         ({"n_components": 1.5}, "n_components must be a whole number"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"n_init": 0}, "n_init must be at least 1"),
-        ({"tol": -1.0}, "tol must be a number that is not negative"),
+        ({"tol": -1.0}, "tol must be a nonnegative number"),
         ({"solver": "oadm"}, "Did you mean"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",

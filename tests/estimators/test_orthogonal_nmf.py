@@ -109,7 +109,7 @@ def test_a_warm_start_goes_on_from_the_components(rng: np.random.Generator, monk
     X, _ = topics(rng)
     model = OrthogonalNMF(n_components=4, n_init=1, warm_start=True, random_state=0).fit(X)
     objective, labels = model.objective_, model.labels_
-    monkeypatch.setattr(OrthogonalNMF, "_start", None)  # from here on there is no other start
+    monkeypatch.setattr(OrthogonalNMF, "_draw_start", None)  # from here on there is no other start
     model.fit(X)
     assert model.objective_ <= objective * (1 + 1e-12) and np.array_equal(model.labels_, labels)
     model.fit(X[:50])  # other samples, the same features

@@ -135,7 +135,7 @@ def test_ctrl_c_in_the_last_part_keeps_what_there_is(X: np.ndarray, monkeypatch:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("orthoprox.estimators.range_ica.least_range", interrupted)
-    with pytest.warns(ConvergenceWarning, match="interrupted in its last part"):
+    with pytest.warns(ConvergenceWarning, match="interrupted in its last stage"):
         stopped = RangeICA(random_state=0).fit(X)
     plain = RangeICA(oblique=False, random_state=0).fit(X)
     assert np.allclose(stopped.components_, plain.components_)

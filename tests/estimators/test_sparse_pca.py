@@ -106,7 +106,8 @@ def test_of_several_starts_the_best_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
         return result
 
     monkeypatch.setattr(SparsePCA, "_run", watched)
-    monkeypatch.setattr("orthoprox.estimators._exact.or_greedy", lambda problem, result, *_: result)  # it would win
+    greedy = "orthoprox.estimators._exact.compare_with_greedy"
+    monkeypatch.setattr(greedy, lambda problem, result, *_: result)  # it would win
     fitted = SparsePCA(3, n_nonzero=7, n_init=6, random_state=0).fit(X)
     assert len(objectives) == 6 and max(objectives) > min(objectives) + 1e-3
     assert fitted.objective_ == min(objectives)
@@ -214,7 +215,7 @@ def test_room_under_the_caps_is_used() -> None:
 def test_the_default_is_a_fifth_and_at_least_two_for_each(n: int, r: int, k: int) -> None:
     X = np.random.default_rng(4).standard_normal((20, n))
     fitted = SparsePCA(r).fit(X)
-    assert _sparsity.total(None, n, r) == k and r <= np.count_nonzero(fitted.components_) <= k
+    assert _sparsity.resolve_total(None, n, r) == k and r <= np.count_nonzero(fitted.components_) <= k
 
 
 def test_more_weight_means_fewer_nonzeros_and_at_last_one_each() -> None:

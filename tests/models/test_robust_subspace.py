@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from orthoprox import Iterations, Problem, Stiefel, named, solve
 from orthoprox.maps import Centred, Identity, Matrix, Sparse
 from orthoprox.models import Reweighting, dual_pcp, robust_location, robust_subspace
-from orthoprox.models.reweighting import ReweightingState, leading
+from orthoprox.models.reweighting import ReweightingState, leading_eigenvectors
 from orthoprox.models.robust_subspace import SubspaceDistance
 from orthoprox.terms import L1, GroupL2
 
@@ -132,7 +132,7 @@ def test_beyond_512_features_a_step_is_the_best_of_three_blocks(rng):
     C = B.T @ (w * B)
     Q = np.linalg.qr(np.hstack([X, C @ X, C @ C @ X]))[0]
     best = np.linalg.eigvalsh(Q.T @ C @ Q)[-3:].sum()
-    V = leading(Matrix(B), w, X)
+    V = leading_eigenvectors(Matrix(B), w, X)
     assert np.trace(V.T @ C @ V) == pytest.approx(best, rel=1e-9)
 
 

@@ -10,17 +10,7 @@ from orthoprox.maps import Difference, Entries, Identity, Matrix
 from orthoprox.solvers import _dual
 from orthoprox.solvers._dual import dual_tangent_step
 from orthoprox.solvers._newton import tangent_step
-from orthoprox.terms import (
-    L1,
-    GroupL2,
-    Huber,
-    LInf,
-    NegativePart,
-    Nuclear,
-    Shifted,
-    WeightedL1,
-    Zero,
-)
+from orthoprox.terms import L1, GroupL2, Huber, LInf, NegativePart, Nuclear, Shifted, WeightedL1, Zero
 from steps.checks import count_calls
 
 N, R, S = 12, 4, 0.4

@@ -10,19 +10,7 @@ from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Identity, Matrix, Selection
 from orthoprox.solvers import _newton
 from orthoprox.solvers._newton import ByColumns, compress, newton_direction, tangent_step
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    GroupL2,
-    Huber,
-    LInf,
-    NegativePart,
-    SeparableSum,
-    Shifted,
-    WeightedL1,
-    Zero,
-)
+from orthoprox.terms import L1, MCP, SCAD, GroupL2, Huber, LInf, NegativePart, SeparableSum, Shifted, WeightedL1, Zero
 from steps.checks import sym
 
 rng = np.random.default_rng(11)

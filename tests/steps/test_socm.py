@@ -9,13 +9,7 @@ from orthoprox import Iterations, Problem, Stiefel, named, solve
 from orthoprox.maps import Centred, Identity
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOCMState, UnsupportedProblem
-from orthoprox.terms import (
-    L1,
-    MCP,
-    ExplainedVariance,
-    LargestK,
-    LeastSquares,
-)
+from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, LeastSquares
 from steps.cases import PROBLEMS, B, C, M, N, R, Y, numerical_gradient, random_triple
 from steps.checks import check_doublings, check_majorises, factor
 from steps.descents import MODES, best_of_three_starts
