@@ -72,21 +72,6 @@ def test_a_prox_that_goes_on_raising_costs_no_more(call):
     assert repr(result)
 
 
-def test_a_user_gradient_that_raises_later():
-    calls = []
-
-    def gradient(X):
-        calls.append(1)
-        if len(calls) > 40:
-            raise ValueError("too many questions")
-        return S @ X
-
-    with pytest.raises(RunFailed, match=r"ValueError in .*gradient: too many questions\.") as caught:
-        solve(with_gradient(gradient), stop=Iterations(100))
-    assert 0 < caught.value.result.iterations < 100
-    assert np.isfinite(caught.value.result.objective)
-
-
 @pytest.mark.parametrize("where", ["observer", "rule", "record", "closing"])
 def test_one_who_watches_and_raises_loses_nothing(where):
     class Watch:
