@@ -11,7 +11,6 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import aslinearoperator
 
 from catalogue_terms import HALF, ROWS, SHAPE, SMOOTH, B, C, Q, Y, label, moved, points, quartic, softplus, tanh
-from orthoprox import terms
 from orthoprox.maps import Difference, Entries, Identity, Matrix
 from orthoprox.terms import (
     L1,
@@ -25,7 +24,6 @@ from orthoprox.terms import (
     QuadraticTerm,
     Smooth,
     SmoothSum,
-    SmoothTerm,
     Zero,
     check_gradient,
     compose_smooth,
@@ -48,12 +46,6 @@ def size(a):
 def slack(f, *Xs):
     """What rounding may do to a value computed from these points."""
     return 1e-10 * (1 + sum(abs(f.value(X)) + size(X) ** 2 + size(f.gradient(X)) * size(X) for X in Xs))
-
-
-def test_every_smooth_term_is_in_the_catalogue():
-    public = {getattr(terms, name) for name in terms.__all__}
-    kinds = {c for c in public if isinstance(c, type) and issubclass(c, SmoothTerm) and not c.__abstractmethods__}
-    assert kinds == {type(f) for f in SMOOTH}
 
 
 @laws
