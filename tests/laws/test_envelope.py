@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogue_terms import HALF, HARD, PROXIMABLE, SHAPE, label, points
+from catalogue_terms import HALF, HARD, PROXIMABLE, SHAPE, label, points, size
 from orthoprox.terms import L1, envelope, envelope_gradient, envelope_prox
 
 laws = pytest.mark.parametrize("h", PROXIMABLE, ids=label)
@@ -23,10 +23,6 @@ def step(h, fraction, most):
     """A smoothing below ``most / W_h``, or below 3 when h is convex or not even weakly so."""
     W = h.weak_convexity
     return fraction * (most / W if 0 < W < math.inf else 3.0)
-
-
-def size(a):
-    return float(np.linalg.norm(a))
 
 
 @wide_laws

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import orthoprox.maps as maps
 from catalogue_maps import CASES, MAPS, Case, N, R, catalogue
+from catalogue_terms import inner, size
 from orthoprox._fields import replace
 from orthoprox.maps import (
     Centred,
@@ -39,14 +40,6 @@ numbers = st.floats(-10, 10, allow_subnormal=False)
 points = arrays(np.float64, (N, R), elements=numbers)
 matrices = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=numbers)
 every_map = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-
-
-def inner(U, V):
-    return float(np.sum(U * V))
-
-
-def size(U):
-    return float(np.linalg.norm(U))
 
 
 def images(case: Case, seed: int) -> np.ndarray:

@@ -26,6 +26,7 @@ from catalogue_terms import (
     label,
     moved,
     points,
+    size,
 )
 from orthoprox import terms
 from orthoprox.terms import (
@@ -64,10 +65,6 @@ def step(h, fraction):
     """The mu that is this fraction of 1 / W_h, or of 2 when h is convex or not even weakly so."""
     W = h.weak_convexity
     return fraction * (1 / W if 0 < W < math.inf else 2.0)
-
-
-def size(a):
-    return float(np.linalg.norm(a))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,24 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import aslinearoperator
 
-from catalogue_terms import HALF, ROWS, SHAPE, SMOOTH, B, C, Q, Y, label, moved, points, quartic, softplus, tanh
+from catalogue_terms import (
+    HALF,
+    ROWS,
+    SHAPE,
+    SMOOTH,
+    B,
+    C,
+    Q,
+    Y,
+    inner,
+    label,
+    moved,
+    points,
+    quartic,
+    size,
+    softplus,
+    tanh,
+)
 from orthoprox.maps import Difference, Entries, Identity, Matrix
 from orthoprox.terms import (
     L1,
@@ -33,14 +50,6 @@ from orthoprox.terms import (
 laws = pytest.mark.parametrize("f", SMOOTH, ids=label)
 factors = st.sampled_from([2.5, 1.0, 0.0, -0.5, -3.0])
 tries = settings(max_examples=HALF)
-
-
-def inner(a, b):
-    return float(np.sum(a * b))
-
-
-def size(a):
-    return float(np.linalg.norm(a))
 
 
 def slack(f, *Xs):
