@@ -6,7 +6,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, named, solve
+from orthoprox import Critical, Iterations, Problem, Recorder, UnsupportedProblem, named, solve
 from orthoprox._fields import replace
 from orthoprox.maps import LinearMap, Matrix, Selection
 from orthoprox.models import compressed_modes, sparse_pca
@@ -275,21 +275,6 @@ def test_a_run_converges_and_never_goes_up(name, key):
     assert result.infeasibility < 1e-12
     unmapped = ("l1 minus largest-k", "largest magnitude", "own function, rows")
     assert any("a map other than the identity" in note for note in result.notes) == (key[0] not in unmapped)
-
-
-@pytest.mark.parametrize("name", ["manpg", "manpg-ada"])
-def test_dual_principal_component_pursuit_finds_the_subspace(name):
-    # Inliers on a subspace of codimension r, and outliers all over the sphere
-    D, r, rng = 30, 5, np.random.default_rng(21)
-    basis = np.linalg.qr(rng.standard_normal((D, D)))[0]
-    points = np.vstack([rng.standard_normal((500, D - r)) @ basis[:, r:].T, rng.standard_normal((300, D))])
-    points, normal = points / np.linalg.norm(points, axis=1, keepdims=True), basis[:, :r]
-    problem = Problem.of(GroupL2(weight=1 / 800) @ Matrix(points), over=Stiefel(D, r))
-    result = solve(problem, named(name, inner="dual"), stop=Iterations(300) | Critical(1e-7))
-    assert result.converged
-    # X spans the orthogonal complement of the inliers
-    assert np.linalg.norm(result.X - normal @ (normal.T @ result.X)) < 1e-6
-    assert np.sum(np.linalg.norm(result.y, axis=1) == 0) == 500
 
 
 STRICT = {
