@@ -91,15 +91,6 @@ def test_norms_and_shapes(case: Case) -> None:
             A.check(N + 1, "B")
 
 
-def test_entries_are_not_a_product_from_the_left() -> None:
-    A = Entries(np.array([[True, False], [True, True]]))
-    X, S = np.ones((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])
-    assert not np.allclose(A(X @ S), A(X) @ S)
-    B = Matrix(np.ones((3, 2)))
-    for combined in (A, 2.0 * A, B @ A, A + Identity(), Stack(A, B), Gram(A)):
-        assert not combined.left
-
-
 @every_map
 def test_float32_stays(case: Case) -> None:
     single = next(other for other in catalogue(np.float32) if other.name == case.name)
