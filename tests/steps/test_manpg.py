@@ -9,7 +9,7 @@ import pytest
 from orthoprox import Critical, Iterations, Problem, Recorder, UnsupportedProblem, named, solve
 from orthoprox._fields import replace
 from orthoprox.maps import LinearMap, Matrix, Selection
-from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.models import sparse_pca
 from orthoprox.problem import criticality
 from orthoprox.solvers import ManPG, ManPGState, manpg
 from orthoprox.solvers.manpg import _LOOSE, _LOOSE_GAP, _TIGHT, _TIGHT_GAP
@@ -33,7 +33,6 @@ from orthoprox.terms import (
 )
 from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, Y, quartic
 from steps.checks import check_products, smooth_gradient, sym
-from steps.descents import MODES
 
 Q = 1.6 * np.linalg.qr(np.random.default_rng(8).standard_normal((N, N)))[0]
 PLAIN = {
@@ -296,24 +295,3 @@ def test_the_same_steps_in_the_strict_library(kind):
         assert np.allclose(one.y, np.asarray(other.y), atol=1e-8)
         assert one.inner == other.inner
         one, other = solver.step(here, one), solver.step(there, other)
-
-
-def by_its_own_rule(now):
-    return np.sum(now.state.V**2) / now.state.length**2 <= 1e-8 * now.X.size
-
-
-def lowest(problem, name, starts, most=20_000):
-    rule = Iterations(most) | by_its_own_rule
-    runs = [solve(problem, name, X, stop=rule, record=Recorder(every=5000)) for X in starts]
-    assert all(by_its_own_rule(run) for run in runs)
-    return min(run.objective for run in runs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["manpg", "manpg-ada"])
-@pytest.mark.parametrize("weight", MODES)
-def test_compressed_modes(name, weight):
-    problem = compressed_modes(128, n_components=10, weight=weight)
-    first = Recorder(every=500)
-    starts = [solve(problem, "subgradient", seed=s, stop=Iterations(500), record=first).X for s in range(3)]
-    assert lowest(problem, name, starts) == pytest.approx(MODES[weight], rel=1e-4)

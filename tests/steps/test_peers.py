@@ -233,6 +233,8 @@ MODE_RUNS = {
     "spgm-rr": ("spgm-rr", {}, 10_000, 3e-3),
     "spgm-rr, oadmm": ("spgm-rr", {"schedule": "oadmm"}, 10_000, 3e-3),
     "radmm": ("radmm", {}, 10_000, 1e-4),
+    "manpg": ("manpg", {}, 5000, 1e-4),
+    "manpg-ada": ("manpg-ada", {}, 5000, 1e-4),
     "madmm": ("madmm", {}, 300, 3e-4),
     "manial-1": ("manial-1", {}, 60, 1e-4),
     "manial-2": ("manial-2", {}, 20, 1e-4),
