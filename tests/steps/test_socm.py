@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from orthoprox import Problem, Stiefel, named, solve
-from orthoprox.maps import Centred, Identity
+from orthoprox.maps import Centred, Difference, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
-from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, LeastSquares
-from steps.cases import PROBLEMS, B, C, M, N, R, Y, numerical_gradient, random_triple
+from orthoprox.terms import L1, MCP, ComposedQuadratic, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic
+from steps.cases import PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
 from steps.checks import check_doublings, check_majorises, factor
 
 BETA, LAM = 40.0, 15.0
@@ -44,7 +44,13 @@ def model(problem, old, two=False):
     return value
 
 
-FACTORED = {name: PROBLEMS[name] for name in PROBLEMS if name not in ("stacked", "entries") and "own" not in name} | FEW
+FORMED = {
+    "linear": Problem.of(Quadratic(S, 0.3) + Linear(T) + L1() @ Matrix(C), over=M),
+    "gram": Problem.of(ExplainedVariance(Gram(Matrix(B)), 1e-3) + L1() @ Matrix(C), over=M),
+    "composed": Problem.of(ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()) + L1() @ Matrix(C), over=M),
+}
+FACTORED = {name: PROBLEMS[name] for name in PROBLEMS if name not in ("stacked", "entries") and "own" not in name}
+FACTORED |= FORMED | FEW
 
 
 def check_step(problem, solver, old, new):
