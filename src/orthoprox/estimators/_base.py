@@ -249,8 +249,8 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         check_is_fitted(self)
         X = validate(self, X, fitting=False)
-        whole, kept = variation(X, self.mean_, self.components_)
-        return kept / whole if whole > 0 else 1.0
+        total, explained = variation(X, self.mean_, self.components_)
+        return explained / total if total > 0 else 1.0
 
     @property
     def _n_features_out(self) -> int:

@@ -246,6 +246,6 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         X = validate(self, X, fitting=False)
         C, V = self._encode(X).astype(np.float64), self.components_.astype(np.float64)
         # |X - CV|^2 without forming CV, which is dense
-        whole = float(np.sum(np.square(X.data if hasattr(X, "indptr") else X, dtype=np.float64)))
-        error = whole - 2 * float(np.sum(np.asarray(X @ V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
-        return 1 - error / whole if whole > 0 else 1.0
+        total = float(np.sum(np.square(X.data if hasattr(X, "indptr") else X, dtype=np.float64)))
+        error = total - 2 * float(np.sum(np.asarray(X @ V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
+        return 1 - error / total if total > 0 else 1.0

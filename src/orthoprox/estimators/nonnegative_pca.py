@@ -105,6 +105,6 @@ class NonnegativePCA(NonnegativeTransformer):
         order = np.argsort(-variance, kind="stable")
         V = result.X.T[order]
         self.components_, self.explained_variance_ = V, variance[order]
-        whole = data.total_variance
-        self.explained_variance_ratio_ = variance[order] / whole if whole > 0 else 0.0 * variance
+        total = data.total_variance
+        self.explained_variance_ratio_ = variance[order] / total if total > 0 else 0.0 * variance
         self.labels_ = np.where(np.any(V > 0, axis=0), np.argmax(V, axis=0), -1)

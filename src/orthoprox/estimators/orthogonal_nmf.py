@@ -188,8 +188,8 @@ class OrthogonalNMF(NonnegativeTransformer):
         y : ignored
         """
         X, _, best = self._products(X)
-        whole = float(np.sum(np.square(X.data if is_sparse(X) else X, dtype=np.float64)))
-        return float(np.sum(np.square(best, dtype=np.float64))) / whole if whole > 0 else 1.0
+        total = float(np.sum(np.square(X.data if is_sparse(X) else X, dtype=np.float64)))
+        return float(np.sum(np.square(best, dtype=np.float64))) / total if total > 0 else 1.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -108,7 +108,7 @@ def sparse_pca_path(
     X = validate(dense, X, fitting=False)
     counts = _grid(n_nonzero, dense.n_features_in_, n_components)
     fits = _fits(settings, X, counts)
-    kept = np.array([model.explained_variance_ratio_.sum() for model in fits])
+    variance_ratio = np.array([model.explained_variance_ratio_.sum() for model in fits])
     error = error_se = None
     if cv is not None:
         folds = [_errors(settings, X, counts, *parts) for parts in check_cv(cv).split(X)]
@@ -116,8 +116,8 @@ def sparse_pca_path(
         error_se = np.std(folds, axis=0, ddof=1) / np.sqrt(len(folds))
     return SparsePCAPath(
         n_nonzero=np.asarray(counts),
-        variance_ratio=kept,
-        relative_variance_ratio=kept / dense.explained_variance_ratio_.sum(),
+        variance_ratio=variance_ratio,
+        relative_variance_ratio=variance_ratio / dense.explained_variance_ratio_.sum(),
         components=tuple(model.components_ for model in fits),
         error=error,
         error_se=error_se,

@@ -198,5 +198,5 @@ class RangeICA(OrthogonalTransformer):
         check_is_fitted(self)
         X = validate(self, X, fitting=False)
         Q, _ = np.linalg.qr(self.components_.T)
-        whole, kept = variation(X, self.mean_, Q.T)
-        return kept / whole if whole > 0 else 1.0
+        total, explained = variation(X, self.mean_, Q.T)
+        return explained / total if total > 0 else 1.0

@@ -135,10 +135,10 @@ class RobustSubspace(RobustTransformer):
     def _canonical(self, X: Array, inliers: LinearMap) -> Array:
         T = inliers(X).astype(np.float64)
         values, E = np.linalg.eigh(T.T @ T)
-        whole = frobenius_squared(inliers)
+        total = frobenius_squared(inliers)
         values = np.clip(values[::-1], 0.0, None)
         self.explained_variance_ = values / T.shape[0]
-        self.explained_variance_ratio_ = values / whole if whole > 0 else 0.0 * values
+        self.explained_variance_ratio_ = values / total if total > 0 else 0.0 * values
         return X @ E[:, ::-1].astype(X.dtype)
 
     def _distances(self, X: Any, components: Array) -> Array:
