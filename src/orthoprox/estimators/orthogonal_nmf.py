@@ -24,7 +24,7 @@ class OrthogonalNMF(NonnegativeTransformer):
 
     ``X ~ W diag(s) C``: W (``W_``) is nonnegative and orthonormal, so a sample has at most one nonzero entry in its
     row; C (``components_``) is nonnegative with unit rows. Samples that differ by a factor, such as a short and a long
-    text on one subject, belong together, and large samples count for more. A fit that has settled ends where each
+    text on one subject, belong together, and large samples count for more. A converged fit ends where each
     component is the leading singular vector of its samples, and no sample is nearer to another component.
 
     Parameters
