@@ -101,6 +101,8 @@ def catalogue(dtype: Any = np.float64, convert: Callable[[Any], Any] = lambda a:
         Case("scaled", -2.5 * A, -2.5 * tall),
         Case("product", A @ S, tall @ square),
         Case("product, differences", Difference() @ S, D @ square),
+        Case("scaled entries", -2.0 * Entries(convert(mask)), -2.0 * vec),
+        Case("sum with entries", Entries(convert(mask)) + Identity(), vec + np.eye(N * R)),
         Case("product with entries", A @ Entries(convert(mask)), np.kron(tall, np.eye(R)) @ vec),
         Case("stack", Stack(A, W), np.vstack([tall, wide])),
         Case("stack, columns given", Stack([Identity(), Difference()], columns=N), np.vstack([np.eye(N), D])),

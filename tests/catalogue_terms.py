@@ -62,6 +62,14 @@ Q = Q + Q.T
 WEIGHTS = np.array([[0.5, 0.0], [1.0, 2.0], [0.3, 0.7], [1.5, 1.0]])
 
 
+def inner(a: Any, b: Any) -> float:
+    return float(np.sum(a * b))
+
+
+def size(a: Any) -> float:
+    return float(np.linalg.norm(a))
+
+
 def total(a: Any) -> Any:
     return array_namespace(a).sum(a)
 

@@ -112,27 +112,12 @@ def test_a_weight_that_is_negative_or_no_number(weight):
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: LargestK(0), "The k of LargestK must be a positive number; given 0"),
-        (lambda: MCP(lam=0.0), "The lam of MCP must be finite and greater than 0"),
-        (lambda: Smooth(lambda X: (0.0, X), lipschitz=-1.0), "The lipschitz of Smooth must be finite and not negative"),
         (lambda: named("oadmm", explore=-1), "explore must be at least 0; given -1"),
         (lambda: named("oadmm", block=0), "block must be at least 1; given 0"),
         (lambda: named("oadmm", rounds=0), "rounds must be at least 1; given 0"),
         (lambda: named("oadmm", memory=0), "memory must be at least 1; given 0"),
         (lambda: named("oadmm", roam=1.2), "roam must be positive and at most settle; given 1.2 and 0.9"),
         (lambda: named("oadmm", roam=0.0), "roam must be positive"),
-        (lambda: named("oadmm-ep", beta0=-1.0), "beta0 must be positive; given -1.0"),
-        (lambda: named("oadmm-rr", rho=0.0), "rho must be positive; given 0.0"),
-        (lambda: named("oadmm-rr", gamma=1.0), "gamma must lie in"),
-        (lambda: named("oadmm-rr", delta=0.5), "delta must lie in"),
-        (lambda: named("oadmm-rr", length="long"), "length must be one of"),
-        (lambda: named("oadmm-rr", b_range=(2.0, 1.0)), "b_range must be two positive numbers in order"),
-        (lambda: named("oadmm-rr", retraction="cayley"), "retraction must be 'polar' or 'qr'; given 'cayley'"),
-        (lambda: named("oadmm-rr", refresh=0), "refresh must be at least 1"),
-        (lambda: named("oadmm-rr", sigma=2.0), "sigma must lie in"),
-        (lambda: named("subgradient", eta0=0.0), "eta0 must be positive"),
-        (lambda: named("subgradient", q=1.5), r"q must lie in \[0, 1\]"),
-        (lambda: Quadratic(D), "Q must be square; given one of 20 rows and 6 columns"),
     ],
 )
 def test_constants_outside_their_range(make, match):
@@ -152,10 +137,7 @@ def test_a_penalty_below_what_a_weakly_convex_h_admits():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (
-            lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)),
-            "data of f need matrices with 6 rows.* n = 5",
-        ),
+        (lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)), "data of f need matrices with 6 rows.* n = 5"),
         (
             lambda: Problem(M=Stiefel(5, 2), g=Zero(), h=L1(), A=Matrix(D)),
             "A acts on matrices with 6 rows; given one w",

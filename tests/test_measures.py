@@ -36,11 +36,7 @@ def test_criticality_with_the_l1_norm(seed):
     assert (y == 0).any() and (np.abs(z)[y == 0] > w).any()
 
     relative = criticality(problem, Certificate(problem.at(X), y, z), relative=True)
-    sizes = (
-        1 + np.linalg.norm(X) + np.linalg.norm(y),
-        1 + np.linalg.norm(z),
-        1 + np.linalg.norm(gradient),
-    )
+    sizes = (1 + np.linalg.norm(X) + np.linalg.norm(y), 1 + np.linalg.norm(z), 1 + np.linalg.norm(gradient))
     assert relative == pytest.approx(np.array(wanted) / sizes, rel=1e-12)
 
 

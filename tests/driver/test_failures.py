@@ -25,66 +25,33 @@ def assert_finite(result):
     assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-13)
 
 
-@pytest.mark.parametrize("solver", ["oadmm-ep", "oadmm-rr"])
 @pytest.mark.parametrize("call", [2, 3, 20, 21, 22, 23])  # the first is part of the start
-def test_a_prox_that_raises_once_costs_one_step(solver, call):
+@pytest.mark.parametrize(("solver", "once"), [("oadmm-ep", True), ("oadmm-rr", True), ("oadmm", False)])
+def test_a_prox_that_raises_costs_one_step(solver, once, call):
     original = ZeroDivisionError("no such prox")
 
-    def raises_once(k, y):
-        if k == call:
+    def raises(k, y):
+        if k == call or (k > call and not once):
             raise original
 
     whole = solve(with_prox(lambda k, y: None), solver, stop=Iterations(30))
     watch = Watching()
     with pytest.raises(RunFailed) as caught:
-        solve(with_prox(raises_once), solver, stop=Iterations(30), observers=[watch])
-    error, result = caught.value, caught.value.result
+        solve(with_prox(raises), solver, stop=Iterations(30), observers=[watch])
+    error, result, t = caught.value, caught.value.result, caught.value.result.iterations
     assert error.__cause__ is original
-    assert str(error).startswith(f"The run failed after {result.iterations} iterations: ZeroDivisionError in ")
-    assert "raises_once: no such prox." in str(error)
-    assert "'result'" in str(error)
-    assert result.status is Status.FAILED
-    assert watch.closed == [result.iterations]
-    assert_finite(result)
-    np.testing.assert_array_equal(result.history.objective, whole.history.objective[: result.iterations + 1])
-
-
-@pytest.mark.parametrize("call", [2, 3, 20, 21, 22, 23])  # the first is part of the start
-def test_a_prox_that_goes_on_raising_costs_no_more(call):
-    def raises(k, y):
-        if k >= call:
-            raise ZeroDivisionError("no such prox")
-
-    whole = solve(with_prox(lambda k, y: None), stop=Iterations(30))
-    watch = Watching()
-    with pytest.raises(RunFailed, match="no such prox") as caught:
-        solve(with_prox(raises), stop=Iterations(30), observers=[watch])
-    result = caught.value.result
-    t = result.iterations
-    assert result.status is Status.FAILED
-    assert result.state.t == t
-    assert watch.closed == [t]
+    assert str(error).startswith(f"The run failed after {t} iterations: ZeroDivisionError in ")
+    assert "raises: no such prox." in str(error) and "'result'" in str(error)
+    assert (result.status, result.state.t, watch.closed) == (Status.FAILED, t, [t])
+    objectives, recorded = result.history.objective, result.history.iteration
+    np.testing.assert_array_equal(objectives, whole.history.objective[: len(objectives)])
+    if once:
+        assert_finite(result)
+        return
     np.testing.assert_array_equal(result.X, solve(with_prox(lambda k, y: None), stop=Iterations(t)).X)
-    np.testing.assert_array_equal(result.history.objective, whole.history.objective[: len(result.history.objective)])
-    assert t - result.history.iteration[-1] <= 1 if len(result.history.iteration) else t <= 1
-    if result.y is None:
-        assert any("y and z could not be computed" in note for note in result.notes)
+    assert t - recorded[-1] <= 1 if len(recorded) else t <= 1
+    assert result.y is not None or any("y and z could not be computed" in note for note in result.notes)
     assert repr(result)
-
-
-def test_a_user_gradient_that_raises_later():
-    calls = []
-
-    def gradient(X):
-        calls.append(1)
-        if len(calls) > 40:
-            raise ValueError("too many questions")
-        return S @ X
-
-    with pytest.raises(RunFailed, match=r"ValueError in .*gradient: too many questions\.") as caught:
-        solve(with_gradient(gradient), stop=Iterations(100))
-    assert 0 < caught.value.result.iterations < 100
-    assert np.isfinite(caught.value.result.objective)
 
 
 @pytest.mark.parametrize("where", ["observer", "rule", "record", "closing"])
@@ -201,9 +168,7 @@ def test_a_region_where_the_function_is_not_defined(solver):
         return np.sum(C * X) < 1.5
 
     own = Smooth(
-        lambda X: -np.sum(C * X) if inside(X) else np.nan,
-        lambda X: -C if inside(X) else np.nan * C,
-        lipschitz=1.0,
+        lambda X: -np.sum(C * X) if inside(X) else np.nan, lambda X: -C if inside(X) else np.nan * C, lipschitz=1.0
     )
     method = named(solver) if solver == "subgradient" else named(solver, beta0=50.0)  # short steps
     result = solve(Problem(M=M, f=own, h=L1(0.01)), method, M.random(0), stop=Iterations(2000))

@@ -11,7 +11,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from driver.helpers import S, Watching, with_gradient, with_prox
+from driver.helpers import Watching, with_prox
 from orthoprox import Iterations, Recorder, Status, solve
 from steps.cases import PROBLEMS
 
@@ -54,21 +54,6 @@ def test_a_signal_in_the_middle_gives_the_last_whole_state(call, solver):
     assert watch.closed == [t]
     assert not result.converged
     assert "interrupted from the keyboard" in result.message
-
-
-def test_a_signal_in_the_users_gradient():
-    calls = []
-
-    def gradient(X):
-        calls.append(1)
-        if len(calls) == 60:
-            signal.raise_signal(signal.SIGINT)
-        return S @ X
-
-    result = solve(with_gradient(gradient), stop=Iterations(500))
-    assert result.status is Status.INTERRUPTED
-    assert result.iterations == result.history.iteration[-1] == result.state.t > 0
-    assert np.isfinite(result.objective)
 
 
 @pytest.mark.parametrize("t", [0, 9])

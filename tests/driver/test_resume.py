@@ -118,19 +118,6 @@ def test_stalled_does_not_notice_that_the_run_was_stopped(every, middle, file):
     assert_same_run(rest, whole)
 
 
-@pytest.mark.parametrize("solver", ["oadmm", "oadmm-rr"])
-def test_resuming_after_an_interrupt_equals_never_having_stopped(solver, file):
-    whole = solve(PROBLEM, solver, stop=Iterations(30))
-
-    def interrupted(now):
-        if now.t == 17:
-            raise KeyboardInterrupt
-
-    part = solve(PROBLEM, solver, stop=Iterations(30), observers=[interrupted, Checkpoint(file, every=10)])
-    assert (part.status, part.iterations) == (Status.INTERRUPTED, 17)
-    assert_same_run(solve(PROBLEM, solver, stop=Iterations(30), resume=file), whole)
-
-
 def test_resuming_after_a_failure_equals_never_having_stopped(file):
     def fails_once(call, y):
         if call == 40:
@@ -143,17 +130,6 @@ def test_resuming_after_a_failure_equals_never_having_stopped(file):
     assert 0 < caught.value.result.iterations < 30
     rest = solve(problem, stop=Iterations(30), resume=file)
     assert f"resumed at iteration {caught.value.result.iterations}" in rest.notes
-    assert_same_run(rest, whole)
-
-
-def test_single_precision_is_resumed_bit_for_bit_too(solver, file):
-    rng = np.random.default_rng(1)
-    problem = sparse_pca(rng.standard_normal((20, 8), dtype=np.float32), n_components=2, weight=0.2)
-    whole = solve(problem, solver, stop=Iterations(30))
-    assert whole.X.dtype == np.float32
-    solve(problem, solver, stop=Iterations(12), observers=[Checkpoint(file)])
-    rest = solve(problem, solver, stop=Iterations(30), resume=file)
-    assert rest.X.dtype == rest.z.dtype == np.float32
     assert_same_run(rest, whole)
 
 

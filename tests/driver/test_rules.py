@@ -58,14 +58,6 @@ def test_or_stops_when_one_does_and_and_when_both_do(first, second):
         assert both in (None, second)
 
 
-def test_three_rules_combine_as_written():
-    rule = Iterations(10) & Critical(1e-3) | Seconds(5)
-    assert rule(dummy(t=10, total=1)) is None
-    assert rule(dummy(t=9, total=0)) is None
-    assert rule(dummy(t=10, total=0)) is Status.CONVERGED
-    assert rule(dummy(t=0, total=1, seconds=5)) is Status.SECONDS
-
-
 def test_functions_stand_on_either_side():
     def late(now):
         return now.t >= 3

@@ -110,6 +110,19 @@ def test_float32_stays_float32(estimator: Any, X: np.ndarray) -> None:
 
 
 @each
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_units_do_not_matter(estimator: Any, scale: float, X: np.ndarray) -> None:
+    one, other = clone(estimator), clone(estimator)
+    if getattr(one, "weight", None) is not None:
+        other.set_params(weight=scale**2 * one.weight)  # in units of variance
+    one, other = one.fit(X), other.fit(scale * X)
+    V, W = orthonormal(one), orthonormal(other)
+    assert np.allclose(V, W, atol=1e-5) and np.array_equal(np.abs(V) > 1e-5, np.abs(W) > 1e-5)
+    for name in ("labels_", "outliers_", "explained_variance_ratio_"):
+        assert np.allclose(getattr(one, name, 0), getattr(other, name, 0), atol=1e-5)
+
+
+@each
 def test_more_starts_are_never_worse(estimator: Any, X: np.ndarray) -> None:
     one, three = clone(estimator).fit(X), clone(estimator).set_params(n_init=3).fit(X)
     assert three.objective_ <= one.objective_
@@ -157,7 +170,7 @@ def test_a_fit_that_has_not_settled_says_so(estimator: Any, X: np.ndarray) -> No
         ({"n_components": 1.5}, "n_components must be a whole number"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"n_init": 0}, "n_init must be at least 1"),
-        ({"tol": -1.0}, "tol must be a number that is not negative"),
+        ({"tol": -1.0}, "tol must be a nonnegative number"),
         ({"solver": "oadm"}, "Did you mean"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",

@@ -57,7 +57,7 @@ def test_codes_are_what_a_lasso_and_a_matching_pursuit_would_find(C: np.ndarray)
     assert np.array_equal(learned.set_params(codes="largest", n_nonzero=9).transform(X), plain)
 
 
-def test_exactly_so_many_codes_are_left_among_equals() -> None:
+def test_exactly_n_nonzero_codes_are_left_among_equals() -> None:
     X = np.repeat(np.eye(4), 3, axis=0) + np.repeat(np.eye(4)[::-1], 3, axis=0)
     learned = OrthogonalDictionaryLearning(codes="largest", n_nonzero=1, random_state=0).fit(X)
     learned.analysis_ = np.eye(4)

@@ -97,19 +97,11 @@ def test_a_sample_for_each_component() -> None:
     assert OrthogonalNMF(n_components=1).fit([[3.0, 4.0]]).components_.tolist() == [[0.6, 0.8]]
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_units_do_not_matter(rng: np.random.Generator, scale: float) -> None:
-    X, _ = topics(rng)
-    plain, scaled = (OrthogonalNMF(n_components=4, random_state=0).fit(A) for A in (X, scale * X))
-    assert np.array_equal(plain.labels_, scaled.labels_)
-    assert np.allclose(plain.components_, scaled.components_, rtol=0, atol=1e-5)
-
-
 def test_a_warm_start_goes_on_from_the_components(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = topics(rng)
     model = OrthogonalNMF(n_components=4, n_init=1, warm_start=True, random_state=0).fit(X)
     objective, labels = model.objective_, model.labels_
-    monkeypatch.setattr(OrthogonalNMF, "_start", None)  # from here on there is no other start
+    monkeypatch.setattr(OrthogonalNMF, "_draw_start", None)  # from here on there is no other start
     model.fit(X)
     assert model.objective_ <= objective * (1 + 1e-12) and np.array_equal(model.labels_, labels)
     model.fit(X[:50])  # other samples, the same features

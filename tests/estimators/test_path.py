@@ -111,5 +111,5 @@ def test_bad_wishes_get_a_sentence(settings: dict[str, Any], sentence: str, X: n
 def test_without_cross_validation_there_is_no_choice(X: np.ndarray) -> None:
     path = sparse_pca_path(X, 2, n_nonzero=[8])
     for name in ("best", "best_one_se"):
-        with pytest.raises(AttributeError, match="give sparse_pca_path a cv"):
+        with pytest.raises(AttributeError, match="pass cv to sparse_pca_path"):
             getattr(path, name)

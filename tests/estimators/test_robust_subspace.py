@@ -138,28 +138,6 @@ def test_the_first_start_is_spectral(rng, normalise):
         assert model.result_.history.objective[0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_both_forms_are_the_same_subspace(rng):
-    X = rng.standard_normal((50, 6))
-    V = RobustSubspace(n_components=2, centre=None).fit(X).components_
-    N = DualPCP(n_components=4, tol=1e-9).fit(X).components_
-    assert np.allclose(V.T @ V + N.T @ N, np.eye(6), atol=1e-4)
-
-
-def test_units_play_no_part():
-    X, *_ = contaminated(4, noise=0.05)
-    one, tiny, huge = (RobustSubspace(n_components=3).fit(c * X) for c in (1.0, 1e-8, 1e8))
-    for other in (tiny, huge):
-        assert np.allclose(other.components_, one.components_, atol=1e-7)
-        assert np.array_equal(other.outliers_, one.outliers_)
-
-
-def test_far_outliers_are_no_worse_than_near_ones():
-    X, U, _ = contaminated(5)
-    X[60:] *= 1e3
-    assert sine(U, RobustSubspace(n_components=3, centre=None).fit(X).components_) < 1e-6
-    assert sine(U, DualPCP(n_components=17).fit(X).subspace_) < 1e-6
-
-
 def test_many_sparse_features():
     S = random_array((80, 700), density=0.05, rng=np.random.default_rng(3), format="csr")
     dense = S.toarray()

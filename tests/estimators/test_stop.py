@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from orthoprox import Critical, Iterations, Problem, Status, Stiefel, solve
-from orthoprox.estimators._stop import Settled, Still, is_small
+from orthoprox.estimators._stop import FlatObjective, ScaledCritical, is_critical
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Certificate, criticality
 from orthoprox.terms import L1
@@ -19,7 +19,7 @@ D = np.random.default_rng(41).standard_normal((30, 8))
 
 def small(problem: Problem, X: np.ndarray, y: np.ndarray, z: np.ndarray, tolerance: float) -> bool:
     at = Certificate(problem.at(X), y, z)
-    return is_small(problem, at, criticality(problem, at), tolerance)
+    return is_critical(problem, at, criticality(problem, at), tolerance)
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +59,11 @@ def test_without_f_the_subgradient_is_the_measure() -> None:
 
 def test_no_tolerance_means_never_and_a_negative_one_is_refused(solved: Any) -> None:
     problem, result = solved
-    run = solve(problem, X0=result.X, stop=Iterations(3) | Settled(0.0))
+    run = solve(problem, X0=result.X, stop=Iterations(3) | ScaledCritical(0.0))
     assert run.status is Status.ITERATIONS
-    assert solve(problem, resume=result.state, stop=Iterations(10**6) | Settled(1e-6)).converged
+    assert solve(problem, resume=result.state, stop=Iterations(10**6) | ScaledCritical(1e-6)).converged
     with pytest.raises(ValueError, match="tol must not be negative"):
-        Settled(-1.0)
+        ScaledCritical(-1.0)
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
@@ -72,7 +72,7 @@ def test_still_when_the_objective_has_not_moved_for_long_enough(unit: float) -> 
         *before, last = [unit * value for value in values]
         return SimpleNamespace(recent=lambda _, count: before[-count:], objective=last)
 
-    rule = Still(window=3, tolerance=1e-6)
+    rule = FlatObjective(window=3, tolerance=1e-6)
     assert rule(now([5.0, 2.0, 2.0, 2.0, 2.0 + 1e-7])) is Status.STALLED
     assert rule(now([2.0, 2.0, 2.0])) is None  # too short
     assert rule(now([5.0, 2.1, 2.0, 2.0, 2.0])) is None

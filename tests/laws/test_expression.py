@@ -236,10 +236,7 @@ def test_a_term_of_a_plain_class_of_the_users_is_as_good():
 @pytest.mark.parametrize(
     ("expression", "sentence"),
     [
-        (
-            Linear(T) - MCP(),
-            r"'- MCP' does not fit f - g \+ h\(A\(X\)\): a subtracted term must be smooth or convex",
-        ),
+        (Linear(T) - MCP(), r"'- MCP' does not fit f - g \+ h\(A\(X\)\): a subtracted term must be smooth or convex"),
         (Linear(T) + LargestK(3), r"'\+ LargestK' does not fit .*: an added term must be smooth or have a proximal"),
         (-2 * MCP() @ Difference(), r"'- MCP @ Difference' does not fit"),
         (LargestK(3) @ Matrix(C) + 1, r"'\+ LargestK @ Matrix' does not fit"),

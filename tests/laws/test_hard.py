@@ -106,10 +106,3 @@ def test_their_places_in_a_problem():
 def test_methods_that_need_a_lipschitz_h_say_so(name, h):
     with pytest.raises(UnsupportedProblem, match=f"^{name} .*Lipschitz.*{type(h).__name__}.*\\.$"):
         solve(Problem.of(Linear(C) + h, over=Stiefel(4, 2)), name, stop=Iterations(1))
-
-
-def test_obcd_takes_them_from_any_start():
-    for h in (L0(0.1), Nonnegative()):
-        result = solve(Problem.of(Linear(C) + h, over=Stiefel(4, 2)), "obcd", stop=Iterations(50))
-        assert math.isfinite(result.objective) and math.isfinite(result.criticality)
-        assert result.criticality_parts.primal == result.criticality_parts.dual == 0.0

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import orthoprox.maps as maps
 from catalogue_maps import CASES, MAPS, Case, N, R, catalogue
+from catalogue_terms import inner, size
 from orthoprox._fields import replace
 from orthoprox.maps import (
     Centred,
@@ -39,14 +40,6 @@ numbers = st.floats(-10, 10, allow_subnormal=False)
 points = arrays(np.float64, (N, R), elements=numbers)
 matrices = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=numbers)
 every_map = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-
-
-def inner(U, V):
-    return float(np.sum(U * V))
-
-
-def size(U):
-    return float(np.linalg.norm(U))
 
 
 def images(case: Case, seed: int) -> np.ndarray:
@@ -96,15 +89,6 @@ def test_norms_and_shapes(case: Case) -> None:
         A.check(N)
         with pytest.raises(ValueError, match=f"B acts on matrices with {N} rows; given one with {N + 1}."):
             A.check(N + 1, "B")
-
-
-def test_entries_are_not_a_product_from_the_left() -> None:
-    A = Entries(np.array([[True, False], [True, True]]))
-    X, S = np.ones((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])
-    assert not np.allclose(A(X @ S), A(X) @ S)
-    B = Matrix(np.ones((3, 2)))
-    for combined in (A, 2.0 * A, B @ A, A + Identity(), Stack(A, B), Gram(A)):
-        assert not combined.left
 
 
 @every_map

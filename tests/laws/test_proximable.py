@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from catalogue_terms import (
     COLUMNS,
+    CONVEX,
     ENTRYWISE,
     HALF,
     HARD,
@@ -20,16 +21,19 @@ from catalogue_terms import (
     PROXIMABLE,
     ROWS,
     SHAPE,
+    SMOOTH,
     C,
     label,
     moved,
     points,
+    size,
 )
 from orthoprox import terms
 from orthoprox.terms import (
     L1,
     MCP,
     SCAD,
+    ConvexTerm,
     EntrywiseTerm,
     FrobeniusNorm,
     GroupL2,
@@ -41,6 +45,7 @@ from orthoprox.terms import (
     ProximableTerm,
     SeparableSum,
     Shifted,
+    SmoothTerm,
     WeightedL1,
     Zero,
 )
@@ -62,15 +67,19 @@ def step(h, fraction):
     return fraction * (1 / W if 0 < W < math.inf else 2.0)
 
 
-def size(a):
-    return float(np.linalg.norm(a))
-
-
-def test_every_proximable_term_is_in_the_catalogue():
+@pytest.mark.parametrize(
+    ("base", "tried"),
+    [
+        (ProximableTerm, [*PROXIMABLE, *HARD]),
+        (EntrywiseTerm, WIDE_ENTRYWISE),
+        (ConvexTerm, CONVEX),
+        (SmoothTerm, SMOOTH),
+    ],
+)
+def test_every_term_is_in_the_catalogue(base, tried):
     public = {getattr(terms, name) for name in terms.__all__}
-    kinds = {c for c in public if isinstance(c, type) and issubclass(c, ProximableTerm) and not c.__abstractmethods__}
-    assert kinds == {type(h) for h in (*PROXIMABLE, *HARD)}
-    assert {c for c in kinds if issubclass(c, EntrywiseTerm)} == {type(h) for h in WIDE_ENTRYWISE}
+    kinds = {c for c in public if isinstance(c, type) and issubclass(c, base) and not c.__abstractmethods__}
+    assert kinds == {type(term) for term in tried}
 
 
 # The prox.

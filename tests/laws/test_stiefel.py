@@ -69,17 +69,6 @@ def test_projection_of_something_not_finite_is_nan_and_no_lapack_error(rng, bad)
     assert np.isnan(Stiefel(8, 3).project(Y)).all()
 
 
-@given(shape=shapes, seed=seeds)
-@settings(max_examples=60)
-def test_projection_is_the_nearest_point(shape, seed):
-    rng = np.random.default_rng(seed)
-    M, Y = Stiefel(*shape), rng.standard_normal(shape)
-    X = M.project(Y)
-    rivals = [M.project(X + s * rng.standard_normal(shape)) for s in (1e-3, 1e-2, 1e-1, 1, 10)]
-    assert all(np.linalg.norm(X - Y) <= np.linalg.norm(V - Y) + 1e-12 for V in rivals)
-    assert np.allclose(M.project(X), X, atol=1e-14)
-
-
 @given(shape=shapes, seed=seeds, by=st.sampled_from(["polar", "qr"]))
 @settings(max_examples=60)
 def test_retraction_is_feasible_first_order_and_a_product_from_the_right(shape, seed, by):

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from scipy.stats import ortho_group
 
 from orthoprox import Critical, Iterations, solve
@@ -81,16 +80,6 @@ def test_the_fourth_powers_never_fall_along_the_power_iteration():
     assert np.all(np.diff(values) <= 1e-12)
     end = solve(problem, seed=1, stop=Iterations(60) | Critical(1e-6)).objective
     assert math.isclose(values[-1], end, rel_tol=1e-6)
-
-
-def test_sparse_samples_are_taken_as_they_are(rng):
-    Y = rng.standard_normal((30, 6)) * (rng.random((30, 6)) < 0.3)
-    X = ortho_group.rvs(6, random_state=1)[:, :2]
-    for objective, weight in (("l1", None), ("l4", None), ("codes", 0.3)):
-        dense, sparse = (
-            orthogonal_dictionary(D, n_components=2, objective=objective, weight=weight) for D in (Y, csr_array(Y))
-        )
-        assert math.isclose(dense.objective(X), sparse.objective(X), rel_tol=1e-12)
 
 
 @pytest.mark.parametrize(

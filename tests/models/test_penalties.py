@@ -72,14 +72,6 @@ def test_large_loadings_are_not_shrunk(rng, penalty, flat):
     assert np.max(np.abs(np.abs(result.X) - np.abs(best))) < 1e-6
 
 
-def test_a_feature_takes_part_in_all_components_or_in_none(rng):
-    # The same eight features, in a basis that mixes the two components: no single loading is zero.
-    D, _ = planted(rng)
-    result = solve(sparse_pca(D, n_components=2, weight=0.8, penalty="group"))
-    there = np.any(result.y != 0, axis=1)
-    assert result.converged and np.array_equal(np.flatnonzero(there), np.arange(8))
-
-
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

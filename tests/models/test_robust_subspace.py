@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from orthoprox import Iterations, Problem, Stiefel, named, solve
+from orthoprox import Iterations, Problem, Stiefel, solve
 from orthoprox.maps import Centred, Identity, Matrix, Sparse
 from orthoprox.models import Reweighting, dual_pcp, robust_location, robust_subspace
-from orthoprox.models.reweighting import ReweightingState, leading
+from orthoprox.models.reweighting import ReweightingState, leading_eigenvectors
 from orthoprox.models.robust_subspace import SubspaceDistance
 from orthoprox.terms import L1, GroupL2
 
@@ -74,16 +74,6 @@ def test_the_smoothing_is_what_rounding_allows(rng):
     assert SubspaceDistance(Matrix(0 * Y)).smoothing > 0
 
 
-def test_in_the_complement_it_is_dual_pcp(rng):
-    Y, _ = contaminated(0, n=8, d=3, inliers=20, outliers=20)
-    Q = np.linalg.qr(rng.standard_normal((8, 8)))[0]
-    V, X = Q[:, :3], Q[:, 3:]
-    for normalise in (True, False):
-        primal = robust_subspace(Y, n_components=3, normalise=normalise, smoothing=1e-12)
-        dual = dual_pcp(Y, codimension=5, normalise=normalise)
-        assert primal.objective(V) == pytest.approx(dual.objective(X), rel=1e-10)
-
-
 # ------------------------------------------------------------------ one step of the reweighting
 
 
@@ -132,19 +122,8 @@ def test_beyond_512_features_a_step_is_the_best_of_three_blocks(rng):
     C = B.T @ (w * B)
     Q = np.linalg.qr(np.hstack([X, C @ X, C @ C @ X]))[0]
     best = np.linalg.eigvalsh(Q.T @ C @ Q)[-3:].sum()
-    V = leading(Matrix(B), w, X)
+    V = leading_eigenvectors(Matrix(B), w, X)
     assert np.trace(V.T @ C @ V) == pytest.approx(best, rel=1e-9)
-
-
-def test_beyond_512_features_the_same_point_is_reached():
-    # Few samples in many dimensions: all that matters happens in their span, where eigenvectors are exact.
-    rng = np.random.default_rng(4)
-    Y = rng.standard_normal((30, 600)) * np.linspace(1, 0.1, 600)
-    basis = np.linalg.svd(Y, full_matrices=False)[2]
-    X0 = basis[:2].T
-    small = solve(robust_subspace(Y @ basis.T, n_components=2), Reweighting(), basis @ X0, stop=Iterations(200))
-    large = solve(robust_subspace(Y, n_components=2), Reweighting(), X0, stop=Iterations(200))
-    assert large.objective == pytest.approx(small.objective, rel=1e-9)
 
 
 def test_the_complement_and_the_subspace_walk_together(rng):
@@ -168,13 +147,6 @@ def test_it_ends_at_a_critical_point_and_says_so(form):
     assert result.converged and result.criticality <= 1e-6
 
 
-def test_other_methods_solve_it_too():
-    Y, _ = contaminated(5, n=8, d=2, inliers=40, outliers=20, noise=0.01)
-    ours = solve(robust_subspace(Y, n_components=2), Reweighting())
-    other = solve(robust_subspace(Y, n_components=2), named("oadmm"), stop=Iterations(60))
-    assert other.objective == pytest.approx(ours.objective, rel=1e-7)
-
-
 # ------------------------------------------------------------------ what is recovered
 
 
@@ -189,14 +161,6 @@ def test_without_noise_the_subspace_is_found_exactly(n, d, inliers, outliers):
     dual = solve(dual_pcp(Y, codimension=n - d), Reweighting(), np.linalg.svd(unit)[2][d:].T)
     assert sine(U, pca(Y, d)) > 0.1
     assert sine(U, primal.X) < 1e-6 and np.linalg.norm(dual.X.T @ U, 2) < 1e-6
-
-
-def test_the_published_size():
-    # 1500 inliers in 90 of 100 dimensions among 3500 outliers (Zhu et al., Li et al.): the known solution.
-    Y, U = contaminated(0, n=100, d=90, inliers=1500, outliers=3500)
-    unit = Y / np.linalg.norm(Y, axis=1, keepdims=True)
-    result = solve(dual_pcp(Y, codimension=10), Reweighting(), np.linalg.svd(unit, full_matrices=False)[2][90:].T)
-    assert np.linalg.norm(result.X.T @ U, 2) < 1e-6
 
 
 def test_far_outliers_count_as_much_as_near_ones():

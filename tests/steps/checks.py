@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox.maps import Gram
+from orthoprox.terms.envelope import envelope_gradient
 
 
 def factor(Y, by="polar"):
@@ -62,3 +63,19 @@ def walk(problem, solver, X0, steps):
     for _ in range(steps):
         state = solver.step(problem, state)
     return state
+
+
+def smoothed(problem, X, mu):
+    """f(X) + h_mu(A(X)), from the definition alone."""
+    AX = problem.A(X)
+    v = problem.h.prox(AX, mu)
+    return problem.f.value(X) + problem.h.value(v) + np.sum((v - AX) ** 2) / (2 * mu)
+
+
+def check_smoothed_certificate(problem, solver, state, mu):
+    """The certificate is the prox of h at A(X) and the gradient of the envelope there."""
+    certificate, AX = solver.certificate(problem, state), state.now.AX
+    assert certificate.point is state.now
+    assert np.allclose(certificate.y, problem.h.prox(AX, mu), atol=1e-13)
+    assert np.allclose(certificate.z, envelope_gradient(problem.h, AX, mu), atol=1e-12)
+    assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-9

@@ -35,10 +35,7 @@ def naive_pair(Z, G, H, h, slopes, alpha):
         return np.sum(G * D) + np.sum(D * (H @ D)) / 2 + alpha / 2 * np.sum((V - np.eye(2)) ** 2)
 
     best, chosen = h(Z), np.eye(2)
-    for kind, x, y in (
-        (0, [Z[0], Z[1]], [Z[1], -Z[0]]),
-        (1, [-Z[0], Z[1]], [Z[1], Z[0]]),
-    ):
+    for kind, x, y in ((0, [Z[0], Z[1]], [Z[1], -Z[0]]), (1, [-Z[0], Z[1]], [Z[1], Z[0]])):
         x, y = np.ravel(x), np.ravel(y)
         there = (x != 0) | (y != 0)
         angles = np.arctan2(-x[there], y[there])

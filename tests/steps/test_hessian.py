@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from orthoprox import Problem
-from orthoprox.maps import Difference, Entries, Gram, Matrix
+from orthoprox.maps import Entries, Matrix
 from orthoprox.solvers import _hessian as formed
-from orthoprox.terms import L1, ComposedQuadratic, ExplainedVariance, LeastSquares, Linear, Quadratic, QuadraticTerm
-from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T
-
-
-@pytest.mark.parametrize(
-    "f",
-    [
-        Quadratic(S),
-        Quadratic(S, 0.3) + Linear(T),
-        LeastSquares(B, np.ones((14, R))),
-        ExplainedVariance(Gram(Matrix(B))),
-        ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()),
-    ],
-)
-def test_the_matrix_of_a_quadratic_term(f):
-    problem = Problem.of(f + L1() @ Matrix(C), over=M)
-    assert formed.formable(problem)
-    H, K = formed.hessian(problem, T), formed.gram_of_map(problem, T)
-    X, D = M.random(1), M.random(2)
-    assert np.allclose(H @ D, problem.f.gradient(X + D) - problem.f.gradient(X), atol=1e-10)
-    assert np.allclose(K @ D, problem.A.adjoint(problem.A(D)), atol=1e-12)
+from orthoprox.terms import L1, ExplainedVariance, LeastSquares, Linear, Quadratic, QuadraticTerm
+from steps.cases import MASK, PROBLEMS, B, C, M, N, S, T
 
 
 def test_what_has_no_matrix():

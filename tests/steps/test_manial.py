@@ -13,11 +13,11 @@ from orthoprox import Problem, named
 from orthoprox._fields import replace
 from orthoprox.problem import criticality
 from orthoprox.solvers import ManIAL, ManIALState
-from orthoprox.solvers._rgbb import PenaltyFunction, rgbb
+from orthoprox.solvers._rgbb import PenaltyFunction
 from orthoprox.solvers.manial import kkt_residual
-from orthoprox.terms import L1, ExplainedVariance, LargestK, Quadratic
-from steps.cases import PROBLEMS, B, M, S, random_triple
-from steps.checks import tangent, walk
+from orthoprox.terms import L1, LargestK, Quadratic
+from steps.cases import PROBLEMS, M, S, random_triple
+from steps.checks import tangent
 from steps.descents import descent, psi
 
 NU, L, T = 9.0, 17.0, 3
@@ -192,18 +192,3 @@ def test_the_start(option):
     weak = PROBLEMS["mcp of differences"]
     with pytest.raises(ValueError, match="nu0 must be at least 2 W_h"):
         named(option, nu0=1.9 * weak.h.weak_convexity).init(weak, M.random(0))
-
-
-@pytest.mark.parametrize(("option", "limits"), [("manial-1", (2.0**-3, 100)), ("manial-2", (1e-6, 8))])
-def test_without_h_every_step_is_plain_descent_on_f(option, limits):
-    problem = Problem.of(ExplainedVariance(B, 0.1), over=M)
-    solver = named(option).for_problem(problem)
-    state = walk(problem, solver, M.random(0), 2)
-    assert np.allclose(state.Y, state.now.AX, atol=1e-14)
-    plain = PenaltyFunction(problem, 0.0 * state.now.X, 1.0, 0.0 * state.now.X)
-    ell, (tolerance, most) = state.L + state.nu, limits
-    found = rgbb(plain, state.now, length=state.length, ell=ell, tolerance=tolerance, most=most, done=state.inner)
-    assert found.steps == 8 if option == "manial-2" else 0 < found.steps < 100
-    assert np.allclose(solver.step(problem, state).now.X, found.point.X, atol=1e-12)
-    least = replace(solver, least_gradient=0.5)
-    assert solver.step(problem, state).inner > least.step(problem, state).inner

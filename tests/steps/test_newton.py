@@ -10,19 +10,7 @@ from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Identity, Matrix, Selection
 from orthoprox.solvers import _newton
 from orthoprox.solvers._newton import ByColumns, compress, newton_direction, tangent_step
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    GroupL2,
-    Huber,
-    LInf,
-    NegativePart,
-    SeparableSum,
-    Shifted,
-    WeightedL1,
-    Zero,
-)
+from orthoprox.terms import L1, MCP, SCAD, GroupL2, Huber, LInf, NegativePart, SeparableSum, Shifted, WeightedL1, Zero
 from steps.checks import sym
 
 rng = np.random.default_rng(11)
@@ -237,23 +225,6 @@ def test_the_search_finds_the_zero_of_a_slope(kind, size):
     assert abs(slope(found)) <= 0.1 * abs(slope(0))
     assert kind != "straight" or found == pytest.approx(0.25)
     assert _newton._find_zero(slope, (-1.0, -0.5)) == 1.0
-
-
-@pytest.mark.parametrize("where", TIGHT)
-def test_the_slope_along_a_direction_is_that_of_E(where):
-    rng, A, X, G, h, s = draw(where, "l1")
-    c, AX = A.tightness, A(X)
-    Lambda, d = (sym(rng.standard_normal((4, 4))) for _ in "ab")
-    K = np.eye(4) - AX.T @ AX / c
-
-    def V(Lambda):
-        W = X - s * G + 2 * s * X @ Lambda
-        return W + A.adjoint(h.prox(A(W), c * s) - A(W)) / c - X
-
-    W = A(X - s * G + 2 * s * X @ Lambda)
-    slope = _newton._slope(h, AX, W, h.prox(W, c * s), d, s, c, K, np.sum(V(Lambda) * (X @ d)))
-    for fraction in (0.0, 0.3, 1.0):
-        assert slope(fraction) == pytest.approx(np.sum(V(Lambda + fraction * d) * (X @ d)), abs=1e-12)
 
 
 def test_steps_are_counted_and_limited(monkeypatch):

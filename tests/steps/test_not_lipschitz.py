@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orthoprox import Iterations, Problem, Recorder, Status, Stiefel, named, solve
+from orthoprox import Iterations, Problem, Recorder, Status, named, solve
 from orthoprox._fields import replace
 from orthoprox.driver.stopping import NotFinite
 from orthoprox.maps import Matrix
@@ -97,31 +97,26 @@ def settled(method):
     return replace(method, beta=60.0) if method.name == "socm" else method
 
 
-def test_the_fewest_entries_are_found(method):
-    # The first three axes explain most, and have one entry each.
-    axes = np.eye(N)[:, :R]
-    data = np.diag([5.0, 4.0, 3.0, *np.ones(N - R)])
-    problem = Problem.of(ExplainedVariance(data) + 0.5 * L0(), over=M)
-    start = problem.M.project(axes + 0.1 * np.random.default_rng(4).standard_normal((N, R)))
-    result = solve(problem, settled(method), start, stop=Iterations(1000), record=Recorder(every=100))
-    assert np.count_nonzero(result.y) == R
-    assert np.allclose(result.X, axes, atol=1e-6)
-    assert result.criticality < 1e-5
+GROUPS = (np.arange(N)[:, None] % R == np.arange(R)) / np.sqrt(N / R)
+SCORES = np.linalg.qr(np.random.default_rng(3).standard_normal((30, R)))[0] * np.array([5.0, 4.0, 3.0])
+PLANTED = {
+    # the first three axes explain most, and have one entry each
+    "the fewest entries": (np.eye(N)[:, :R], np.diag([5.0, 4.0, 3.0, *np.ones(N - R)]), 0.5 * L0()),
+    # positive mixtures of three disjoint groups of variables
+    "nonnegative": (GROUPS, SCORES @ GROUPS.T, Nonnegative()),
+}
 
 
-def test_components_without_negative_entries_are_found(method):
-    # The data are positive mixtures of three disjoint groups of variables, so the best X is known.
-    groups = (np.arange(N)[:, None] % R == np.arange(R)) / np.sqrt(N / R)
-    scores = np.linalg.qr(np.random.default_rng(3).standard_normal((30, R)))[0] * np.array([5.0, 4.0, 3.0])
-    problem = Problem.of(ExplainedVariance(scores @ groups.T) + Nonnegative(), over=Stiefel(N, R))
-    start = groups + 0.1 * np.random.default_rng(4).standard_normal((N, R))
-    start = problem.M.project(start)
+@pytest.mark.parametrize("kind", PLANTED)
+def test_planted_components_are_found(method, kind):
+    X, data, h = PLANTED[kind]
+    problem = Problem.of(ExplainedVariance(data) + h, over=M)
+    start = M.project(X + 0.1 * np.random.default_rng(4).standard_normal((N, R)))
     result = solve(problem, settled(method), start, stop=Iterations(1000), record=Recorder(every=100))
     assert result.status is Status.ITERATIONS  # an infinite objective on the way does not end the run
-    assert np.min(result.y) >= 0
-    assert np.allclose(result.X, groups, atol=1e-6)
-    assert result.criticality < 1e-5
-    assert result.infeasibility < 1e-12
+    assert np.array_equal(result.y != 0, X != 0) and np.min(result.y) >= (0 if kind == "nonnegative" else -1)
+    assert np.allclose(result.X, X, atol=1e-6)
+    assert result.criticality < 1e-5 and result.infeasibility < 1e-12
 
 
 @pytest.mark.parametrize("measure", ["objective", "criticality"])

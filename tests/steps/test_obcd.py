@@ -14,7 +14,6 @@ from orthoprox.backends import _obcd
 from orthoprox.backends import _obcd_sequential as kernel
 from orthoprox.backends._obcd_jumps import signed_start
 from orthoprox.maps import Difference, Entries, Identity, Matrix
-from orthoprox.models import compressed_modes, sparse_pca
 from orthoprox.problem import criticality
 from orthoprox.solvers import OBCDState, obcd
 from orthoprox.terms import (
@@ -36,7 +35,6 @@ from steps.cases import MASK, B, M, N, R, S, Y, random_triple
 from steps.cases import PROBLEMS as CASES
 from steps.cases import T as SLOPE
 from steps.checks import check_doublings, check_majorises, check_products, smooth_gradient, tangent
-from steps.descents import MODES
 from steps.obcd_naive import HAS_NUMBA, mixed_point, naive_rounds, needs_numba, signs_of, sparse_point
 
 C_WEIGHTS = np.random.default_rng(3).random((N, R)) * (np.random.default_rng(4).random((N, R)) < 0.7)
@@ -235,19 +233,6 @@ def test_the_certificate_has_the_best_multiplier_there_is(name, monkeypatch):
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_a_heavy_weight_leads_to_coordinate_vectors(rng, sweep):
-    D = rng.standard_normal((50, 8))
-    problem = sparse_pca(np.sqrt(50) * D / np.linalg.norm(D, axis=0), n_components=3, weight=3.0)
-    rule, record = Iterations(200), Recorder(every=200)
-    runs = [solve(problem, named("obcd", sweep=sweep), seed=seed, stop=rule, record=record) for seed in range(3)]
-    best = min(runs, key=lambda run: run.objective)
-    assert best.objective - problem.offset == pytest.approx(3 * (3.0 - 0.5), abs=1e-9)
-    assert np.count_nonzero(best.X) == 3  # exact zeros
-    assert best.state.moved == 0 and best.state.largest == 0.0
-    assert best.criticality < 1e-9
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
 def test_a_heavy_count_leaves_one_entry_in_a_column(rng, sweep):
     D = rng.standard_normal((50, 12)) * rng.uniform(0.5, 1.5, 12)
     problem = Problem.of(ExplainedVariance(D, 1 / 50) + 10.0 * L0(), over=Stiefel(12, 3))
@@ -279,17 +264,6 @@ def test_planted_nonnegative_components_are_found(sweep):
     assert best.objective <= problem.objective(V)
     assert best.infeasibility < 1e-13
     assert best.criticality < 1e-5 or sweep == "jacobi"
-
-
-@needs_numba
-@pytest.mark.parametrize("weight", [0.05, pytest.param(0.1, marks=pytest.mark.slow)])
-def test_compressed_modes(weight):
-    problem = compressed_modes(128, n_components=10, weight=weight)
-    start = solve(problem, "subgradient", seed=1, stop=Iterations(500), record=Recorder(every=500))
-    solver = named("obcd", working_set="cyclic")
-    result = solve(problem, solver, start.X, stop=Iterations(400), record=Recorder(every=400))
-    assert result.objective == pytest.approx(MODES[weight], rel=3e-3)
-    assert result.infeasibility < 1e-12
 
 
 # ---------------------------------------------------------------- libraries, settings, scope

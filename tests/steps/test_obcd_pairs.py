@@ -109,16 +109,6 @@ def test_neither_grid_nor_kinks_beat_the_search(kind, h):
     assert moved > 200
 
 
-def test_the_naive_pair_is_not_beaten_by_a_grid_either():
-    for case in range(0, 60, 3):
-        Z, P, H, W, _ = random_pair(case, "l1")
-        _, best = naive_pair(Z, P, H, lambda at, W=W: np.sum(W * np.abs(at)), lambda at, W=W: W * np.sign(at), ALPHA)
-        D = GRID @ Z - Z
-        prox = ALPHA / 2 * np.sum((GRID - np.eye(2)) ** 2, axis=(1, 2))
-        grid = np.sum(P * D + D * (H @ D) / 2 + W * np.abs(GRID @ Z), axis=(1, 2)) + prox
-        assert best <= np.min(grid) + 1e-9
-
-
 @both_sweeps
 @pytest.mark.parametrize("entry", [0.0, -0.0])
 def test_two_zero_rows_stay(kind, entry):

@@ -1,17 +1,18 @@
-"""One step of the Riemannian subgradient method, its lengths, and how near it is to the projected one."""
+"""One step of the Riemannian and of the projected subgradient method, and their lengths."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from orthoprox import Iterations, Problem, Recorder, Stiefel, solve
+from orthoprox import Iterations, Problem, Recorder, Stiefel, named, solve
+from orthoprox.solvers import SubgradientState
 from orthoprox.solvers.rsg import RSG, RSGState
 from orthoprox.terms import L1
 from steps.cases import PROBLEMS, N, R, random_triple
 from steps.checks import check_products, factor, smooth_gradient, tangent
 
-T, ETA0 = 6, 0.3
+T, ETA0, BY = 6, 0.3, ("polar", "qr")
 RULES = {
     "sqrt": ({"rule": "sqrt"}, ETA0 / np.sqrt(7)),
     "constant": ({"rule": "constant", "eta0": 1.0}, ETA0),
@@ -24,23 +25,28 @@ def subgradient(problem, X):
     return smooth_gradient(problem, X) + problem.A.adjoint(problem.h.subgradient(problem.A(X)))
 
 
-@pytest.mark.parametrize("by", ["polar", "qr"])
-@pytest.mark.parametrize("rule", RULES)
+METHODS = {(rule, by): (RSG(**settings, retraction=by), eta) for rule, (settings, eta) in RULES.items() for by in BY}
+METHODS["projected", "polar"] = (named("subgradient", q=0.7), ETA0 / 7**0.7)
+
+
+@pytest.mark.parametrize("method", METHODS, ids="-".join)
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_step_retracts_along_the_tangent_part_and_keeps_the_best(name, rule, by):
-    problem, (settings, eta) = PROBLEMS[name], RULES[rule]
-    solver = RSG(**settings, retraction=by)
-    for seed in range(2):  # in one of the cases at least the new point is better, in one the old one
+def test_a_step_goes_along_a_subgradient_and_keeps_the_best(name, method):
+    problem, (solver, eta) = PROBLEMS[name], METHODS[method]
+    for seed in range(3):  # in one of the cases at least the new point is better, in one the old one
         _, X, X_best, _, _ = random_triple(problem, seed)
         lowest = float(problem.objective(X_best))
-        best = problem.at(X_best)
-        old = RSGState(t=T, now=problem.at(X), best=best, lowest=lowest, eta0=ETA0, moved=9.0)
-        new = solver.step(problem, old)
-        D = tangent(X, subgradient(problem, X))
-        expected = factor(X - eta * D, by)
+        parts = {"t": T, "now": problem.at(X), "best": problem.at(X_best), "lowest": lowest, "eta0": ETA0}
+        D = subgradient(problem, X)
+        if method[0] == "projected":
+            new = solver.step(problem, SubgradientState(**parts))
+        else:
+            D = tangent(X, D)
+            new = solver.step(problem, RSGState(**parts, moved=9.0))
+            assert new.moved == pytest.approx(eta * np.linalg.norm(D))
+        expected = factor(X - eta * D, method[1])
         assert np.allclose(new.now.X, expected, atol=1e-11)
         assert (new.t, new.eta0) == (T + 1, ETA0)
-        assert new.moved == pytest.approx(eta * np.linalg.norm(D))
         value = float(problem.objective(expected))
         assert np.allclose(solver.point(new), expected if value < lowest else X_best, atol=1e-11)
         assert new.lowest == pytest.approx(min(value, lowest))
@@ -52,19 +58,20 @@ def test_a_step_retracts_along_the_tangent_part_and_keeps_the_best(name, rule, b
         assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-12
 
 
-def test_the_first_move_is_a_tenth_of_X():
+@pytest.mark.parametrize("name", ["rsg", "subgradient"])
+def test_the_first_move_is_a_tenth_of_X(name):
     problem = PROBLEMS["groups of a matrix"]
-    X = problem.M.random(0)
-    solver = RSG()
+    X, solver = problem.M.random(0), named(name)
     state = solver.init(problem, X)
-    D = tangent(X, subgradient(problem, X))
+    D = subgradient(problem, X) if name == "subgradient" else tangent(X, subgradient(problem, X))
     assert state.eta0 * np.linalg.norm(D) == pytest.approx(0.1 * np.sqrt(R))
-    assert solver.step(problem, state).moved == pytest.approx(0.1 * np.sqrt(R))
-    assert RSG(rule="geometric").step(problem, state).moved == pytest.approx(0.1 * np.sqrt(R))
-    assert (state.t, state.now is state.best, state.moved) == (0, True, 0.0)
-    assert state.lowest == problem.objective(X)
-    assert RSG(eta0=2.0).init(problem, X).eta0 == 2.0
-    assert RSG().init(Problem(M=Stiefel(N, R)), X).eta0 == 1.0  # nothing to move along
+    assert (state.t, state.now is state.best, state.lowest) == (0, True, problem.objective(X))
+    assert named(name, eta0=2.0).init(problem, X).eta0 == 2.0
+    assert solver.init(Problem(M=Stiefel(N, R)), X).eta0 == 1.0  # nothing to move along
+    if name == "rsg":
+        assert state.moved == 0.0
+        for rule in (solver, RSG(rule="geometric")):
+            assert rule.step(problem, state).moved == pytest.approx(0.1 * np.sqrt(R))
 
 
 def test_a_sharp_minimum_is_reached_geometrically():

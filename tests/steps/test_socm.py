@@ -5,20 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orthoprox import Iterations, Problem, Stiefel, named, solve
-from orthoprox.maps import Centred, Identity
-from orthoprox.models import sparse_pca
+from orthoprox import Problem, Stiefel, named, solve
+from orthoprox.maps import Centred, Difference, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
-from orthoprox.terms import (
-    L1,
-    MCP,
-    ExplainedVariance,
-    LargestK,
-    LeastSquares,
-)
-from steps.cases import PROBLEMS, B, C, M, N, R, Y, numerical_gradient, random_triple
+from orthoprox.terms import L1, MCP, ComposedQuadratic, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic
+from steps.cases import PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
 from steps.checks import check_doublings, check_majorises, factor
-from steps.descents import MODES, best_of_three_starts
 
 BETA, LAM = 40.0, 15.0
 PLAIN = [name for name in PROBLEMS if isinstance(PROBLEMS[name].A, Identity)]
@@ -52,7 +44,13 @@ def model(problem, old, two=False):
     return value
 
 
-FACTORED = {name: PROBLEMS[name] for name in PROBLEMS if name not in ("stacked", "entries") and "own" not in name} | FEW
+FORMED = {
+    "linear": Problem.of(Quadratic(S, 0.3) + Linear(T) + L1() @ Matrix(C), over=M),
+    "gram": Problem.of(ExplainedVariance(Gram(Matrix(B)), 1e-3) + L1() @ Matrix(C), over=M),
+    "composed": Problem.of(ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()) + L1() @ Matrix(C), over=M),
+}
+FACTORED = {name: PROBLEMS[name] for name in PROBLEMS if name not in ("stacked", "entries") and "own" not in name}
+FACTORED |= FORMED | FEW
 
 
 def check_step(problem, solver, old, new):
@@ -150,23 +148,6 @@ def test_an_unknown_constant_is_doubled_until_it_fits(form):
     assert np.allclose(new.X, step(new.L), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"form": "two-block"}, {"solve": "linearised"}], ids=["factored", "two-block", "linearised"]
-)
-def test_a_fixed_point_is_critical(settings):
-    problem = sparse_pca(B, n_components=3, weight=0.1, k=10)
-    result = solve(problem, named("socm", **settings), stop=Iterations(3000))
-    state, again = result.state, result.solver.step(problem, result.state)
-    moved = max(np.max(np.abs(getattr(again, name) - getattr(state, name))) for name in ("X", "P", "B", "y", "z"))
-    assert moved < 1e-8
-    assert np.allclose(state.X, state.P, atol=1e-7)
-    assert result.criticality < 1e-5
-    assert result.infeasibility < 1e-12
-    G = problem.f.gradient(state.P) - problem.g.subgradient(state.P) + problem.A.adjoint(state.z)
-    assert np.allclose(G, -state.beta * state.B, atol=1e-5)  # the multiplier of X = P is normal to the manifold
-    assert np.allclose(M.tangent(state.P, state.B), 0, atol=1e-6)
-
-
 def test_the_way_of_solving_is_chosen(monkeypatch):
     problem = PROBLEMS["plain l1, centred"]
     X = M.random(0)
@@ -250,17 +231,3 @@ def test_the_default_beta_is_just_at_the_border_where_f_bends_downwards(form, bo
             off.append(abs(float(state.X[0, 0]) - 1))
         assert np.allclose(state.P, [[1], [0], [0]])
         assert max(off[-6:]) < 1e-3 if settles else max(off[-6:]) == pytest.approx(max(off[:6]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("weight", MODES)
-def test_compressed_modes_with_the_penalties_of_the_literature(weight):
-    penalty = 128 * 10 * weight / 25 + 1
-    value = best_of_three_starts(named("socm", beta=penalty, lam=penalty), weight, 3000)
-    assert value < MODES[weight] * (1 + 1e-4)
-
-
-@pytest.mark.slow
-def test_compressed_modes_in_two_blocks():
-    solver = named("socm", form="two-block", beta=8.0, inner_tol=1e-5)
-    assert best_of_three_starts(solver, 0.1, 600) < MODES[0.1] * (1 + 1e-3)

@@ -8,27 +8,24 @@ import numpy as np
 import pytest
 
 from orthoprox import Problem, Stiefel, named
-from orthoprox.solvers import OADMMEPState
-from orthoprox.solvers._augmented import smooth_part_gradient
 from orthoprox.solvers.spgm_ep import SPGMEP, SPGMEPState
 from orthoprox.solvers.spgm_rr import SPGMRR
 from orthoprox.terms import MCP
-from orthoprox.terms.envelope import envelope_gradient, envelope_prox
 from steps.cases import PROBLEMS, N, R, numerical_gradient, random_triple
-from steps.checks import check_doublings, check_majorises, check_products, factor
+from steps.checks import (
+    check_doublings,
+    check_majorises,
+    check_products,
+    check_smoothed_certificate,
+    factor,
+    smoothed,
+)
 
 T, MU0 = 7, 0.6
 SCHEDULES = {
     "power": ({"p": 0.4, "theta": 1.7}, MU0 / 8**0.4),
     "oadmm": ({"schedule": "oadmm", "beta0": 1 / MU0, "p": 0.4, "xi": 0.7}, MU0 / (1 + 0.7 * 7**0.4)),
 }
-
-
-def smoothed(problem, X, mu):
-    """f(X) + h_mu(A(X)), from the definition alone."""
-    AX = problem.A(X)
-    v = problem.h.prox(AX, mu)
-    return problem.f.value(X) + problem.h.value(v) + np.sum((v - AX) ** 2) / (2 * mu)
 
 
 @pytest.fixture(params=itertools.product(PROBLEMS, SCHEDULES, range(2)), ids=lambda p: f"{p[0]}-{p[1]}-{p[2]}")
@@ -57,11 +54,7 @@ def test_X_is_a_projected_gradient_step_on_the_smoothed_objective(case):
 
 def test_the_certificate_is_the_prox_and_the_gradient_of_the_envelope(case):
     problem, solver, mu, old, _ = case
-    certificate = solver.certificate(problem, old)
-    assert certificate.point is old.now
-    assert np.allclose(certificate.y, problem.h.prox(old.now.AX, mu), atol=1e-13)
-    assert np.allclose(certificate.z, envelope_gradient(problem.h, old.now.AX, mu), atol=1e-12)
-    assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-9
+    check_smoothed_certificate(problem, solver, old, mu)
 
 
 def test_an_unknown_constant_is_doubled_until_the_model_is_an_upper_bound():
@@ -119,45 +112,3 @@ def test_a_weakly_convex_h_bounds_the_smoothing(Solver):
 # OADMM-EP with z held at 0 and alpha = 0 ("without multiplier"). If y minimises h_mu(y) + beta/2 |A(X) - y|^2, then
 # beta (A(X) - y) = grad h_nu(A(X)) with nu = mu + 1/beta: both methods follow the same gradient, whatever mu is. Their
 # lengths are 1/(theta (L_f + beta |A|^2)) and 1/(theta (L_f + |A|^2/nu)): the same only without smoothing, mu = 0.
-
-COMMON = {"p": 0.4, "xi": 0.7, "theta": 1.3}
-KNOWN = [name for name in PROBLEMS if PROBLEMS[name].f.lipschitz is not None]
-
-
-def without_multiplier(problem, X, y, t):
-    point = problem.at(X)
-    return OADMMEPState(t=t, now=point, before=point, y=y, z=0 * y, L=problem.f.lipschitz)
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_without_smoothing_a_step_is_that_of_oadmm_ep_without_multiplier(name):
-    problem = PROBLEMS[name]
-    ours = SPGMEP(schedule="oadmm", beta0=9.0, **COMMON)
-    theirs = named("oadmm-ep", beta0=9.0, **COMMON, tau=0.0, alpha=0.0, strict_theory=False)
-    for t in (0, 1, 20):
-        _, X, _, _, _ = random_triple(problem, t)
-        beta = 9.0 * (1 + 0.7 * t**0.4)
-        y = problem.h.prox(problem.A(X), 1 / beta)
-        step = ours.step(problem, SPGMEPState(t=t, now=problem.at(X), mu0=1 / 9.0, L=problem.f.lipschitz))
-        other = theirs.step(problem, without_multiplier(problem, X, y, t))
-        assert np.allclose(step.now.X, other.now.X, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_with_smoothing_the_gradient_is_the_same_and_the_step_of_oadmm_ep_shorter(name):
-    problem = PROBLEMS[name]
-    _, X, _, _, _ = random_triple(problem, 3)
-    beta, tau, theta = 25.0, 4.0, 1.3
-    nu = tau / beta + 1 / beta
-    y = envelope_prox(problem.h, problem.A(X), tau / beta, beta)[0]
-    state = without_multiplier(problem, X, y, 0)
-    G = smooth_part_gradient(problem, state.now, y, state.z, beta)
-    smooth = problem.f.gradient(X) + problem.A.adjoint(envelope_gradient(problem.h, problem.A(X), nu))
-    assert np.allclose(G, smooth, atol=1e-10)
-    L, norm = problem.f.lipschitz, problem.A.norm
-    longer = (L + beta * norm**2) / (L + norm**2 / nu)
-    assert longer > 1
-    other = named("oadmm-ep", beta0=beta, theta=theta, tau=tau, alpha=0.0, strict_theory=False).step(problem, state)
-    ours = SPGMEP(schedule="oadmm", beta0=1 / nu, theta=theta * longer)
-    step = ours.step(problem, SPGMEPState(t=0, now=state.now, mu0=nu, L=L))
-    assert np.allclose(step.now.X, other.now.X, atol=1e-12)

@@ -1,4 +1,4 @@
-"""scikit-learn front doors, one for each model worth one: data in, fitted attributes out."""
+"""scikit-learn estimators for the models: data in, fitted attributes out."""
 
 from orthoprox._extras import extra
 

@@ -1,4 +1,4 @@
-"""What the estimators of a subspace among outliers share: a centre, distances, and who is an outlier."""
+"""The base of the robust subspace estimators: a centre, distances and outliers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._types import Array
 from orthoprox.driver import Result, Rule, Snapshot, Status
 from orthoprox.estimators._base import OrthogonalTransformer
-from orthoprox.estimators._input import Data, centred, column_means, validated
-from orthoprox.estimators._signs import upright
+from orthoprox.estimators._input import Samples, centre_at, column_means, validate
+from orthoprox.estimators._signs import choose_signs
 from orthoprox.maps import LinearMap
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import Reweighting, robust_location
@@ -25,28 +25,28 @@ CENTRES = ("affine", "median", "mean")
 
 
 @dataclass(frozen=True)
-class Lowered(Rule):
-    """Stop when the last steps have lowered the objective by no more than this part of itself.
+class SmallDecrease(Rule):
+    """Stop when the last steps lowered the objective by at most ``tolerance``, relatively.
 
-    For a method that never increases it but by rounding. It is a better sign than the gradient, in which samples that
-    lie in the subspace have weights of one over the smoothing.
+    For a monotone method. More reliable than the gradient, in which samples that lie in the subspace have weights of
+    one over the smoothing.
     """
 
     tolerance: float
     window: int = 5
 
     def __call__(self, now: Snapshot) -> Status | None:
-        before = now.recent("objective", self.window)
-        if len(before) < self.window:
+        objectives = now.recent("objective", self.window)
+        if len(objectives) < self.window:
             return None
-        lowered = before[0] - min(*before[1:], now.objective)
-        return Status.STALLED if lowered <= self.tolerance * abs(now.objective) else None
+        decrease = objectives[0] - min(*objectives[1:], now.objective)
+        return Status.STALLED if decrease <= self.tolerance * abs(now.objective) else None
 
 
 class RobustTransformer(OrthogonalTransformer):
     """The base of RobustSubspace and DualPCP."""
 
-    _centre: ClassVar[bool] = False  # the centre is found here
+    _centre: ClassVar[bool] = False  # _locate finds the centre
     centre: Any
     normalise: bool
     contamination: str | float
@@ -54,16 +54,16 @@ class RobustTransformer(OrthogonalTransformer):
     # ------------------------------------------------------------------ what a subclass writes
 
     @abc.abstractmethod
-    def _dimension(self, data: Data) -> int:
+    def _dimension(self, data: Samples) -> int:
         """The dimension of the subspace."""
 
     @abc.abstractmethod
     def _canonical(self, X: Array, inliers: LinearMap) -> Array:
-        """The solution in the basis and order in which it is shown."""
+        """The solution in its canonical basis and order."""
 
     @abc.abstractmethod
     def _distances(self, X: Any, components: Array) -> Array:
-        """The distances of samples, as they were read, from the subspace."""
+        """The distances of validated samples from the subspace."""
 
     # ------------------------------------------------------------------ the fit
 
@@ -77,8 +77,8 @@ class RobustTransformer(OrthogonalTransformer):
                 f"centre must be one of {', '.join(map(repr, CENTRES))}, None or an array; given {self.centre!r}."
             )
 
-    def _located(self, data: Data) -> LinearMap:
-        """Find the centre; the samples about it."""
+    def _locate(self, data: Samples) -> LinearMap:
+        """Find the centre and subtract it from the samples."""
         X, n = data.X, data.n_features
         if self.centre is None:
             location = np.zeros(n)
@@ -86,9 +86,9 @@ class RobustTransformer(OrthogonalTransformer):
             location = column_means(X)
             if self.centre != "mean" and data.n_samples > 1:
                 d = self._dimension(data) if self.centre == "affine" else 0
-                # About the mean first: far from the origin squares have no digits left.
-                about = centred(X, location, norm=sys.float_info.max)
-                location = location + robust_location(about, n_components=d)[:, 0]
+                # Subtract the mean first: squares far from the origin lose all digits.
+                shifted = centre_at(X, location, norm=sys.float_info.max)
+                location = location + robust_location(shifted, n_components=d)[:, 0]
         else:
             location = np.asarray(self.centre, dtype=float)
             if location.shape != (n,) or not np.all(np.isfinite(location)):
@@ -96,40 +96,40 @@ class RobustTransformer(OrthogonalTransformer):
                     f"A given centre must be {n} finite numbers, one for each feature; given shape {location.shape}."
                 )
         self.location_ = location.astype(X.dtype)
-        return centred(X, self.location_)
+        return centre_at(X, self.location_)
 
-    def _choose(self, solver: str | Solver[Any]) -> Solver[Any]:
-        return Reweighting() if solver == Reweighting.name else super()._choose(solver)
+    def _resolve_solver(self, solver: str | Solver[Any]) -> Solver[Any]:
+        return Reweighting() if solver == Reweighting.name else super()._resolve_solver(solver)
 
-    def _store(self, data: Data, result: Result[Any]) -> None:
+    def _store(self, data: Samples, result: Result[Any]) -> None:
         self.mean_ = self.location_
         self.distances_ = self._distances(data.X, result.X.T)
         self.threshold_ = self._threshold(data)
         self.outliers_ = self.distances_ > self.threshold_
-        inliers = centred(data.X[~self.outliers_], self.location_, norm=sys.float_info.max)
+        inliers = centre_at(data.X[~self.outliers_], self.location_, norm=sys.float_info.max)
         V = self._canonical(result.X, inliers)
-        self.components_ = np.ascontiguousarray((V * upright(V)).T) + 0.0
+        self.components_ = np.ascontiguousarray((V * choose_signs(V)).T) + 0.0
 
-    def _threshold(self, data: Data) -> float:
-        """The distance from which on a sample is an outlier."""
+    def _threshold(self, data: Samples) -> float:
+        """The distance above which a sample is an outlier."""
         distances = self.distances_.astype(np.float64)
         if self.contamination != "auto":
             return float(np.quantile(distances, 1 - float(self.contamination)))
-        # Without noise the inliers differ by rounding and smoothing only.
-        about = centred(data.X, self.location_, norm=sys.float_info.max)
-        size = math.sqrt(frobenius_squared(about) / data.n_samples)
+        # Without noise the distances of inliers are rounding and smoothing only.
+        shifted = centre_at(data.X, self.location_, norm=sys.float_info.max)
+        size = math.sqrt(frobenius_squared(shifted) / data.n_samples)
         rounding = 100 * size * float(np.finfo(data.X.dtype).eps ** 0.4)
-        left = distances
+        rest = distances
         for _ in range(10):
-            middle = float(np.median(left))
-            threshold = middle + 3 * 1.4826 * float(np.median(np.abs(left - middle)))
-            fewer = left[left <= threshold]
-            if len(fewer) == len(left):
+            middle = float(np.median(rest))
+            threshold = middle + 3 * 1.4826 * float(np.median(np.abs(rest - middle)))
+            fewer = rest[rest <= threshold]
+            if len(fewer) == len(rest):
                 break
-            left = fewer
+            rest = fewer
         return max(threshold, rounding)
 
-    # ------------------------------------------------------------------ what a fitted one does
+    # ------------------------------------------------------------------ after the fit
 
     def distances(self, X: Any) -> Array:
         """The distance of each sample from the subspace through the centre, in the units of the data.
@@ -139,7 +139,7 @@ class RobustTransformer(OrthogonalTransformer):
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return self._distances(validated(self, X, fitting=False), self.components_)
+        return self._distances(validate(self, X, fitting=False), self.components_)
 
     def predict(self, X: Any) -> Array:
         """Which samples belong to the subspace: 1 for an inlier, -1 for an outlier, as in scikit-learn.

@@ -1,4 +1,4 @@
-"""How many loadings may differ from zero: what users say, as numbers."""
+"""Turn a requested sparsity into numbers of nonzero loadings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SHARE = 0.2
 _LEAST = 2
 
 
-def total(n_nonzero: Any, n: int, r: int) -> int:
+def resolve_total(n_nonzero: Any, n: int, r: int) -> int:
     """The number of nonzero entries in all r components of n features.
 
-    Without a wish it is a fifth of all entries, and at least two for each component.
+    By default a fifth of all entries, and at least two for each component.
     """
     if n_nonzero is None:
         return max(math.ceil(_SHARE * n * r), min(_LEAST, n) * r)
-    k = _count(n_nonzero, n * r, "n_nonzero", f"all n_features * n_components = {n * r} entries")
+    k = _resolve_count(n_nonzero, n * r, "n_nonzero", f"all n_features * n_components = {n * r} entries")
     if k < r:
         if isinstance(n_nonzero, float):
             return r
@@ -29,34 +29,34 @@ def total(n_nonzero: Any, n: int, r: int) -> int:
     return k
 
 
-def caps(n_nonzero_per_component: Any, n: int, r: int) -> list[int]:
+def resolve_caps(n_nonzero_per_component: Any, n: int, r: int) -> list[int]:
     """The largest number of nonzero entries in each of r components of n features."""
     name, whole = "n_nonzero_per_component", f"all {n} features"
     given = n_nonzero_per_component
     if (not isinstance(given, str) and isinstance(given, Sequence)) or getattr(given, "ndim", 0) == 1:
         if len(given) != r:
             raise ValueError(f"{name} must be one number, or one for each of the {r} components; given {len(given)}.")
-        found = [_count(c, n, name, whole) for c in given]
+        counts = [_resolve_count(c, n, name, whole) for c in given]
     else:
-        found = [_count(given, n, name, whole)] * r
-    return [max(1, c) for c in found]
+        counts = [_resolve_count(given, n, name, whole)] * r
+    return [max(1, c) for c in counts]
 
 
-def _count(wish: Any, most: int, name: str, whole: str) -> int:
-    """A whole number as it is, a fraction as that part of the whole, rounded down."""
+def _resolve_count(request: Any, most: int, name: str, whole: str) -> int:
+    """Return a whole number unchanged, a fraction as that share of ``most``, rounded down."""
     try:
-        k = operator.index(wish)
+        k = operator.index(request)
     except TypeError:
         try:
-            share = float(wish)
+            share = float(request)
         except (TypeError, ValueError):
-            raise TypeError(f"{name} must be a whole number or a fraction; given {wish!r}.") from None
+            raise TypeError(f"{name} must be a whole number or a fraction; given {request!r}.") from None
         if not 0 < share <= 1:
             raise ValueError(
-                f"{name} as a fraction of {whole} must be above 0 and at most 1; given {wish!r}. "
+                f"{name} as a fraction of {whole} must be above 0 and at most 1; given {request!r}. "
                 "Give a whole number to count entries."
             ) from None
         return math.floor(share * most * (1 + 1e-12))
-    if k < 1 or isinstance(wish, bool):
-        raise ValueError(f"{name} must be at least 1; given {wish!r}.")
+    if k < 1 or isinstance(request, bool):
+        raise ValueError(f"{name} must be at least 1; given {request!r}.")
     return min(k, most)

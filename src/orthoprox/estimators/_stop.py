@@ -1,4 +1,4 @@
-"""When a fit is good enough, whatever the units of the data."""
+"""Stopping rules that do not depend on the units of the data."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from orthoprox.driver import Rule, Snapshot, Status
 from orthoprox.problem import Certificate, Criticality, Problem
 
 
-def is_small(problem: Problem, at: Certificate, parts: Criticality, tolerance: float) -> bool:
-    """Whether the parts of Crit are small beside what they compare: A(X) and y, z, and the gradients.
+def is_critical(problem: Problem, at: Certificate, parts: Criticality, tolerance: float) -> bool:
+    """Whether each part of Crit is small relative to its scale: A(X) and y, z, and the gradients.
 
-    Unlike the relative criticality of ``Critical``, which adds one to these sizes, this does not change when data and
-    penalty are scaled.
+    ``Critical`` adds one to these sizes; this test does not, so scaling data and penalty leaves it unchanged.
     """
     X, y, z = at.point.X, at.y, at.z
     # L_f |X| stands for the gradient of f, which may vanish at a solution; the rest for problems without f.
-    whole = problem.f.gradient_at(X, at.point.HX) - problem.g.subgradient(X) + problem.A.adjoint(z)
-    pull = (problem.f.lipschitz or 0.0) * math.sqrt(problem.M.r) + float(norm(whole))
+    gradient = problem.f.gradient_at(X, at.point.HX) - problem.g.subgradient(X) + problem.A.adjoint(z)
+    scale = (problem.f.lipschitz or 0.0) * math.sqrt(problem.M.r) + float(norm(gradient))
     return (
         parts.primal <= tolerance * float(norm(at.point.AX) + norm(y))
         and parts.dual <= tolerance * float(norm(z))
-        and parts.stationarity <= tolerance * pull
+        and parts.stationarity <= tolerance * scale
     )
 
 
 @dataclass(frozen=True)
-class Settled(Rule):
-    """Stop when Crit is small beside what it compares.
+class ScaledCritical(Rule):
+    """Stop when Crit is small relative to its own scale.
 
     Parameters
     ----------
     tolerance : float
-        How small; zero means never.
+        The largest relative Crit; zero never stops.
     """
 
     tolerance: float
@@ -46,13 +45,13 @@ class Settled(Rule):
     def __call__(self, now: Snapshot) -> Status | None:
         if self.tolerance == 0:
             return None
-        small = is_small(now.problem, now.certificate, now.criticality_parts, self.tolerance)
-        return Status.CONVERGED if small else None
+        critical = is_critical(now.problem, now.certificate, now.criticality_parts, self.tolerance)
+        return Status.CONVERGED if critical else None
 
 
 @dataclass(frozen=True)
-class Still(Rule):
-    """Stop when the objective has not changed over the last records, up to rounding.
+class FlatObjective(Rule):
+    """Stop when the last recorded objectives are equal up to rounding.
 
     Parameters
     ----------

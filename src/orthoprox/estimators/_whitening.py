@@ -1,24 +1,24 @@
-"""The spectrum of the samples, and what makes them white."""
+"""The spectrum of the samples and the inverse root that whitens them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.estimators._input import Data
+from orthoprox.estimators._input import Samples
 from orthoprox.maps import Gram
 
 
-def spectrum(data: Data) -> tuple[Array, Array]:
+def spectrum(data: Samples) -> tuple[Array, Array]:
     """The mean squares of the samples along the directions in which they vary, largest first, and these as columns.
 
-    Directions whose mean square is lost in rounding are left out. Only an n-by-n matrix is formed.
+    Directions whose mean square is rounding error are left out. Only an n-by-n matrix is formed.
     """
     H = np.asarray(Gram(data.B, form=True, norm=data.B.norm**2).H, dtype=np.float64)
     values, vectors = np.linalg.eigh((H + H.T) / 2)
     rounding = float(np.finfo(data.like.dtype).eps) * max(H.shape) * values[-1]
-    varies = values > rounding
-    return values[varies][::-1] / data.n_samples, vectors[:, varies][:, ::-1]
+    nonzero = values > rounding
+    return values[nonzero][::-1] / data.n_samples, vectors[:, nonzero][:, ::-1]
 
 
 def inverse_root(C: Array) -> Array:

@@ -14,9 +14,9 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Result, Rule, Status, solve
 from orthoprox.estimators._base import OrthogonalTransformer
-from orthoprox.estimators._input import Data, validated
-from orthoprox.estimators._signs import upright
-from orthoprox.estimators._stop import Settled, Still
+from orthoprox.estimators._input import Samples, validate
+from orthoprox.estimators._signs import choose_signs
+from orthoprox.estimators._stop import FlatObjective, ScaledCritical
 from orthoprox.estimators._whitening import spectrum
 from orthoprox.maps import LinearMap, Matrix
 from orthoprox.models import orthogonal_dictionary
@@ -31,8 +31,8 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
 
     Because the atoms are orthonormal, sparse codes are worked out and not searched for: the best code with a penalty
     ``w |c|_1`` is the soft-thresholded product with the atoms, that with ``w^2/2`` for each nonzero the
-    hard-thresholded one, and the best with k nonzeros keeps the k largest. Matching pursuits and lasso solvers have
-    nothing to add.
+    hard-thresholded one, and the best with k nonzeros keeps the k largest. No matching pursuit or lasso solver is
+    needed.
 
     Parameters
     ----------
@@ -55,19 +55,19 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         second moments, which makes the atoms of a complete dictionary nearly orthonormal. Then codes are products with
         the inverse, and thresholding them is no longer the best there is.
     solver : str or Solver
-        "auto" for the default method with settings that suit, the name of a method in ``orthoprox.SOLVERS``, or a
-        method with its settings.
+        "auto" for the default method with suitable settings, the name of a method in ``orthoprox.SOLVERS``, or a
+        configured method.
     max_iter : int
-        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+        The most steps; for ``oadmm`` a step is a block of iterations.
     tol : float
-        Stop when Crit, divided by the sizes of what it compares, is as small as this, or when the objective has not
+        Stop when Crit, relative to its own scale, is at most this, or when the objective has not
         changed by more over three steps, relatively.
     n_init : int
-        How many random starts; the result with the lowest objective is kept.
+        The number of random starts; the result with the lowest objective is kept.
     warm_start : bool
-        Whether to begin at the atoms of the last fit, if there was one of the same shape.
+        Whether to start from the atoms of the last fit, if they have the right shape.
     verbose : int
-        Draw a progress bar if positive.
+        Show a progress bar if positive.
     random_state : int, RandomState or None
         For the random starts.
 
@@ -83,9 +83,9 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
     mean_ : array, shape (n_features,)
         Zeros: samples are taken as they are.
     n_iter_, objective_, result_
-        Steps, objective and all else of the run that was kept.
+        Steps, objective and the whole result of the best run.
     n_features_in_, feature_names_in_
-        The number of features, and their names where the data had them.
+        The number of features, and their names if the data have them.
 
     References
     ----------
@@ -106,7 +106,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
     """
 
     _centre = False
-    _complete = True
+    _optional_components = True
 
     def __init__(
         self,
@@ -147,15 +147,15 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
             check_weight(self.weight, "the codes")
         if self.codes == "largest":
             try:
-                enough = operator.index(self.n_nonzero) > 0  # type: ignore[arg-type]
+                valid = operator.index(self.n_nonzero) > 0  # type: ignore[arg-type]
             except TypeError:
-                enough = False
-            if not enough:
+                valid = False
+            if not valid:
                 raise ValueError(
                     f'codes = "largest" needs n_nonzero, a whole number of at least 1; given {self.n_nonzero!r}.'
                 )
 
-    def _problem(self, data: Data) -> Problem:
+    def _problem(self, data: Samples) -> Problem:
         B, n = data.B, data.n_features
         self._root, self._inverse = None, None
         if self.precondition:
@@ -168,7 +168,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
             root = np.sqrt(values)
             self._root, self._inverse = (((V * d) @ V.T).astype(data.like.dtype) for d in (root, 1 / root))
             B = B @ Matrix(self._inverse)
-        squares = data.n_samples * n if self.precondition else data.total_variance * data.degrees
+        squares = data.n_samples * n if self.precondition else data.total_variance * data.degrees_of_freedom
         self.weight_ = 0.5 * math.sqrt(squares / (data.n_samples * n)) if self.weight is None else float(self.weight)
         return self._dictionary(B, self.objective)
 
@@ -178,36 +178,36 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         weight = self.weight_ if objective == "codes" else None
         return orthogonal_dictionary(B, n_components=r, objective=objective, weight=weight)
 
-    def _run(self, data: Data, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
-        # l1 from anywhere stays among kinks for long; its smoothed form leads past them, to lower ones as well.
+    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
+        # l1 from a random start stays among kinks for long; its smoothed form avoids them and often ends lower.
         if self.objective == "l1" and not warm:
             smooth = self._dictionary(problem.A, "codes")
-            result = solve(smooth, X0=X0, stop=Iterations(self.max_iter) | Settled(1e-3))
+            result = solve(smooth, X0=X0, stop=Iterations(self.max_iter) | ScaledCritical(1e-3))
             X0 = result.X
             if result.status is Status.INTERRUPTED:
                 return replace(solve(problem, X0=X0, stop=Iterations(0)), status=Status.INTERRUPTED)
         return super()._run(data, problem, X0, warm=warm)
 
     def _stop(self) -> Rule:
-        # Where samples are not exactly sparse, l1 has kinks everywhere: the objective is settled long before Crit.
-        return super()._stop() | Still(window=3, tolerance=self.tol)
+        # Where samples are not exactly sparse, l1 has kinks everywhere: the objective converges long before Crit.
+        return super()._stop() | FlatObjective(window=3, tolerance=self.tol)
 
-    def _before(self, data: Data) -> Array | None:
+    def _previous_solution(self, data: Samples) -> Array | None:
         last = self.result_.X if self.warm_start and hasattr(self, "result_") else None
         r = data.n_features if self.n_components is None else self.n_components
         return last.astype(data.like.dtype) if last is not None and last.shape == (data.n_features, r) else None
 
-    def _store(self, data: Data, result: Result[Any]) -> None:
+    def _store(self, data: Samples, result: Result[Any]) -> None:
         X = result.X
         analysis, atoms = (X, X.T) if self._root is None else (self._inverse @ X, X.T @ self._root)
         use = np.sum(np.abs(data.B(analysis)), axis=0)
-        places = np.argsort(-use, kind="stable")
-        signs = upright(atoms.T)
-        self.components_ = (atoms * signs[:, None])[places]
-        self.analysis_ = (analysis * signs)[:, places]
+        order = np.argsort(-use, kind="stable")
+        signs = choose_signs(atoms.T)
+        self.components_ = (atoms * signs[:, None])[order]
+        self.analysis_ = (analysis * signs)[:, order]
 
     def transform(self, X: Any) -> Array:
-        """The codes: what each sample has of each atom, made sparse as ``codes`` says.
+        """The codes: the coefficient of each sample on each atom, made sparse as ``codes`` says.
 
         Parameters
         ----------
@@ -218,9 +218,9 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         array, shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        return self._coded(validated(self, X, fitting=False))
+        return self._encode(validate(self, X, fitting=False))
 
-    def _coded(self, X: Any) -> Array:
+    def _encode(self, X: Any) -> Array:
         self._check_settings()  # codes may have been changed since the fit
         C = np.asarray(X @ self.analysis_)
         w = self.weight_ if self.weight is None else self.weight
@@ -229,9 +229,9 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         if self.codes == "hard":
             return np.where(np.abs(C) > w, C, 0)
         if self.codes == "largest" and self.n_nonzero < C.shape[1]:
-            # The first ones among equals, so that exactly so many are left.
-            order = np.argsort(-np.abs(C), axis=1, kind="stable")[:, self.n_nonzero :]
-            np.put_along_axis(C, order, 0, axis=1)
+            # The first ones among equals, so that exactly n_nonzero are left.
+            dropped = np.argsort(-np.abs(C), axis=1, kind="stable")[:, self.n_nonzero :]
+            np.put_along_axis(C, dropped, 0, axis=1)
         return C
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -243,9 +243,9 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         y : ignored
         """
         check_is_fitted(self)
-        X = validated(self, X, fitting=False)
-        C, V = self._coded(X).astype(np.float64), self.components_.astype(np.float64)
-        # |X - CV|^2 without forming CV, which would fill a sparse X in
-        whole = float(np.sum(np.square(X.data if hasattr(X, "indptr") else X, dtype=np.float64)))
-        error = whole - 2 * float(np.sum(np.asarray(X @ V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
-        return 1 - error / whole if whole > 0 else 1.0
+        X = validate(self, X, fitting=False)
+        C, V = self._encode(X).astype(np.float64), self.components_.astype(np.float64)
+        # |X - CV|^2 without forming CV, which is dense
+        total = float(np.sum(np.square(X.data if hasattr(X, "indptr") else X, dtype=np.float64)))
+        error = total - 2 * float(np.sum(np.asarray(X @ V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
+        return 1 - error / total if total > 0 else 1.0

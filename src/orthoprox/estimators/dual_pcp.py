@@ -9,13 +9,13 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.driver import Rule
-from orthoprox.estimators._input import Data, centred
-from orthoprox.estimators._robust import Lowered, RobustTransformer
-from orthoprox.estimators._stop import Still
+from orthoprox.estimators._input import Samples, centre_at
+from orthoprox.estimators._robust import RobustTransformer, SmallDecrease
+from orthoprox.estimators._stop import FlatObjective
 from orthoprox.maps import LinearMap
 from orthoprox.maps._rows import unit_rows
 from orthoprox.models import dual_pcp
-from orthoprox.models.reweighting import EXACT, Reweighting, last
+from orthoprox.models.reweighting import MAX_FORMED, Reweighting, trailing_eigenvectors
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
 
@@ -40,18 +40,18 @@ class DualPCP(RobustTransformer):
         Who is an outlier; as in :class:`RobustSubspace`.
     solver : str or Solver
         "auto": reweighting (:class:`orthoprox.models.Reweighting`) for up to 512 features, "oadmm" for more. Or
-        "reweighting", the name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+        "reweighting", the name of a method in ``orthoprox.SOLVERS``, or a configured method.
     max_iter : int
-        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+        The most steps; for ``oadmm`` a step is a block of iterations.
     tol : float
-        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+        Stop when Crit, relative to its own scale, is at most this.
     n_init : int
-        How many starts; the result with the lowest objective is kept. The first start is the directions of least
+        The number of starts; the result with the lowest objective is kept. The first start is the directions of least
         variance of the normalised samples.
     warm_start : bool
-        Whether to begin at the components of the last fit, if there was one of the same shape.
+        Whether to start from the components of the last fit, if they have the right shape.
     verbose : int
-        Draw a progress bar if positive.
+        Show a progress bar if positive.
     random_state : int, RandomState or None
         For the starts after the first.
 
@@ -69,7 +69,7 @@ class DualPCP(RobustTransformer):
         The distance above which a sample is an outlier.
     outliers_ : array of bool, shape (n_samples,)
     n_iter_, objective_, result_
-        Steps, objective and the whole of the run that was kept.
+        Steps, objective and the whole result of the best run.
 
     References
     ----------
@@ -115,32 +115,36 @@ class DualPCP(RobustTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _dimension(self, data: Data) -> int:
+    def _dimension(self, data: Samples) -> int:
         return data.n_features - self.n_components
 
-    def _problem(self, data: Data) -> Problem:
-        B = self._located(data)
+    def _problem(self, data: Samples) -> Problem:
+        B = self._locate(data)
         return dual_pcp(B, codimension=self.n_components, normalise=self.normalise)
 
-    def _own_choice(self) -> Solver[Any]:
-        return Reweighting() if self.n_features_in_ <= EXACT else super()._own_choice()
+    def _default_solver(self) -> Solver[Any]:
+        return Reweighting() if self.n_features_in_ <= MAX_FORMED else super()._default_solver()
 
     def _stop(self) -> Rule:
         # Crit cannot be smaller than rounding, which matters in single precision.
-        return super()._stop() | (Lowered(0.0) if isinstance(self._choose(self.solver), Reweighting) else Still())
+        return super()._stop() | (
+            SmallDecrease(0.0) if isinstance(self._resolve_solver(self.solver), Reweighting) else FlatObjective()
+        )
 
-    def _first(self, data: Data, problem: Problem) -> Array | None:
-        if data.n_features > 4 * EXACT:
+    def _first_start(self, data: Samples, problem: Problem) -> Array | None:
+        if data.n_features > 4 * MAX_FORMED:
             return None
         B = problem.A if self.normalise else unit_rows(problem.A)
-        return last(B, np.ones((data.n_samples, 1), data.like.dtype), problem.M.random(0, like=data.like))
+        return trailing_eigenvectors(
+            B, np.ones((data.n_samples, 1), data.like.dtype), problem.M.random(0, like=data.like)
+        )
 
     def _canonical(self, X: Array, inliers: LinearMap) -> Array:
         T = inliers(X).astype(np.float64)
         return X @ np.linalg.eigh(T.T @ T)[1].astype(X.dtype)
 
     def _distances(self, X: Any, components: Array) -> Array:
-        return np.linalg.norm(centred(X, self.location_, norm=sys.float_info.max)(components.T), axis=1)
+        return np.linalg.norm(centre_at(X, self.location_, norm=sys.float_info.max)(components.T), axis=1)
 
     @property
     def subspace_(self) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox.driver import Result
-from orthoprox.estimators._input import Data
+from orthoprox.estimators._input import Samples
 from orthoprox.estimators._nonnegative import NonnegativeTransformer
 from orthoprox.models import nonnegative_pca
 from orthoprox.problem import Problem
@@ -30,15 +30,15 @@ class NonnegativePCA(NonnegativeTransformer):
         ``"assignment"`` does without. Every run ends with ``orthoprox.solvers.Assignment``, which never increases the
         objective.
     max_iter : int
-        Steps of the alternation at most.
+        The most steps of the alternation.
     tol : float
-        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+        Stop when Crit, relative to its own scale, is at most this.
     n_init : int
-        How many starts; the result with the lowest objective is kept.
+        The number of starts; the result with the lowest objective is kept.
     warm_start : bool
-        Whether to begin at the components of the last fit, if there was one of the same shape.
+        Whether to start from the components of the last fit, if they have the right shape.
     verbose : int
-        Draw a progress bar if positive.
+        Show a progress bar if positive.
     random_state : int, RandomState or None
         For the starts after the first.
 
@@ -55,7 +55,7 @@ class NonnegativePCA(NonnegativeTransformer):
         The component each feature belongs to, -1 where it has no loading.
     mean_ : array, shape (n_features,)
     n_iter_ : int
-        Steps of the alternation in the run that was kept.
+        Steps of the alternation in the best run.
     objective_ : float
         Half the mean squared error of a reconstruction.
     result_ : Result
@@ -97,14 +97,14 @@ class NonnegativePCA(NonnegativeTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _problem(self, data: Data) -> Problem:
+    def _problem(self, data: Samples) -> Problem:
         return nonnegative_pca(data.B, n_components=self.n_components)
 
-    def _store(self, data: Data, result: Result[Any]) -> None:
-        variance = np.sum(np.square(data.B(result.X), dtype=np.float64), axis=0) / data.degrees
+    def _store(self, data: Samples, result: Result[Any]) -> None:
+        variance = np.sum(np.square(data.B(result.X), dtype=np.float64), axis=0) / data.degrees_of_freedom
         order = np.argsort(-variance, kind="stable")
         V = result.X.T[order]
         self.components_, self.explained_variance_ = V, variance[order]
-        whole = data.total_variance
-        self.explained_variance_ratio_ = variance[order] / whole if whole > 0 else 0.0 * variance
+        total = data.total_variance
+        self.explained_variance_ratio_ = variance[order] / total if total > 0 else 0.0 * variance
         self.labels_ = np.where(np.any(V > 0, axis=0), np.argmax(V, axis=0), -1)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from orthoprox._types import Array
 from orthoprox.driver import Result
-from orthoprox.estimators._input import Data, validated
+from orthoprox.estimators._input import Samples, validate
 from orthoprox.estimators._nonnegative import NonnegativeTransformer
 from orthoprox.maps._rows import squared_row_norms
 from orthoprox.maps.sparse import is_sparse
@@ -24,7 +24,7 @@ class OrthogonalNMF(NonnegativeTransformer):
 
     ``X ~ W diag(s) C``: W (``W_``) is nonnegative and orthonormal, so a sample has at most one nonzero entry in its
     row; C (``components_``) is nonnegative with unit rows. Samples that differ by a factor, such as a short and a long
-    text on one subject, belong together, and large samples count for more. A fit that has settled ends where each
+    text on one subject, belong together, and large samples count for more. A converged fit ends where each
     component is the leading singular vector of its samples, and no sample is nearer to another component.
 
     Parameters
@@ -36,15 +36,15 @@ class OrthogonalNMF(NonnegativeTransformer):
         ``"assignment"`` does without. Every run ends with ``orthoprox.solvers.Assignment``, which never increases the
         objective.
     max_iter : int
-        Steps of the alternation at most.
+        The most steps of the alternation.
     tol : float
-        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+        Stop when Crit, relative to its own scale, is at most this.
     n_init : int
-        How many starts; the result with the lowest objective is kept.
+        The number of starts; the result with the lowest objective is kept.
     warm_start : bool
-        Whether to begin at the components of the last fit, if there was one of the same shape.
+        Whether to start from the components of the last fit, if they have the right shape.
     verbose : int
-        Draw a progress bar if positive.
+        Show a progress bar if positive.
     random_state : int, RandomState or None
         For the starts after the first.
 
@@ -60,7 +60,7 @@ class OrthogonalNMF(NonnegativeTransformer):
     mean_ : array, shape (n_features,)
         Zeros: the data are not centred.
     n_iter_ : int
-        Steps of the alternation in the run that was kept.
+        Steps of the alternation in the best run.
     objective_ : float
         ``|X - WW'X|^2`` divided by twice the number of features.
     result_ : Result
@@ -112,10 +112,10 @@ class OrthogonalNMF(NonnegativeTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _problem(self, data: Data) -> Problem:
+    def _problem(self, data: Samples) -> Problem:
         return orthogonal_nmf(data.X, n_components=self.n_components)
 
-    def _check_components(self, data: Data) -> None:
+    def _check_components(self, data: Samples) -> None:
         check_non_negative(data.X, type(self).__name__)
         if self.n_components > data.n_samples:
             raise ValueError(
@@ -123,11 +123,11 @@ class OrthogonalNMF(NonnegativeTransformer):
                 f"{data.n_samples} samples."
             )
 
-    def _before(self, data: Data) -> Array | None:
-        last = super()._before(data)
+    def _previous_solution(self, data: Samples) -> Array | None:
+        last = super()._previous_solution(data)
         return None if last is None else assigned(np.asarray(data.X @ last), squared_row_norms(data.B)[:, 0])
 
-    def _store(self, data: Data, result: Result[Any]) -> None:
+    def _store(self, data: Samples, result: Result[Any]) -> None:
         H = data.B.adjoint(result.X).T
         sizes = np.linalg.norm(H, axis=1)
         order = np.argsort(-sizes, kind="stable")
@@ -137,9 +137,9 @@ class OrthogonalNMF(NonnegativeTransformer):
         self.labels_ = np.where(squared_row_norms(data.B)[:, 0] > 0, np.argmax(self.W_, axis=1), -1)
 
     def _products(self, X: Any) -> tuple[Any, Array, Array]:
-        """X as read, its best component for each sample, and the product with it; -1 and 0 where none is positive."""
+        """X validated, each sample's best component and the product with it; -1 and 0 if no product is positive."""
         check_is_fitted(self)
-        X = validated(self, X, fitting=False)
+        X = validate(self, X, fitting=False)
         check_non_negative(X, type(self).__name__)
         P = np.asarray(X @ self.components_.T)
         best = np.max(P, axis=1)
@@ -157,7 +157,7 @@ class OrthogonalNMF(NonnegativeTransformer):
         return labels
 
     def predict(self, X: Any) -> Array:
-        """The component of each sample; -1 for a sample that has nothing in common with any.
+        """The component of each sample; -1 for a sample orthogonal to all.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class OrthogonalNMF(NonnegativeTransformer):
         return self._products(X)[1]
 
     def transform(self, X: Any) -> Array:
-        """How much of its component each sample is: one nonzero entry in a row at most.
+        """The coefficient of each sample on its component: at most one nonzero in a row.
 
         Parameters
         ----------
@@ -188,8 +188,8 @@ class OrthogonalNMF(NonnegativeTransformer):
         y : ignored
         """
         X, _, best = self._products(X)
-        whole = float(np.sum(np.square(X.data if is_sparse(X) else X, dtype=np.float64)))
-        return float(np.sum(np.square(best, dtype=np.float64))) / whole if whole > 0 else 1.0
+        total = float(np.sum(np.square(X.data if is_sparse(X) else X, dtype=np.float64)))
+        return float(np.sum(np.square(best, dtype=np.float64))) / total if total > 0 else 1.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 
 from orthoprox._types import Array
 from orthoprox.estimators import _sparsity
-from orthoprox.estimators._input import validated
+from orthoprox.estimators._input import validate
 from orthoprox.estimators.sparse_pca import SparsePCA
 
 _POINTS = 10
@@ -21,7 +21,7 @@ _LEAST = 0.02  # of all entries, where the default grid begins
 
 @dataclass(frozen=True, eq=False)
 class SparsePCAPath:
-    """What sparse components keep, from few nonzeros to many.
+    """The variance that sparse components keep, from few nonzeros to many.
 
     Attributes
     ----------
@@ -48,19 +48,19 @@ class SparsePCAPath:
     @property
     def best(self) -> int:
         """The number of nonzeros with the least cross-validated error."""
-        return int(self.n_nonzero[np.argmin(self._validated())])
+        return int(self.n_nonzero[np.argmin(self._require_error())])
 
     @property
     def best_one_se(self) -> int:
         """The least number of nonzeros whose error is within a standard error of the least one."""
-        error = self._validated()
+        error = self._require_error()
         least = int(np.argmin(error))
         assert self.error_se is not None  # it comes with the error
         return int(self.n_nonzero[np.argmax(error <= error[least] + self.error_se[least])])
 
-    def _validated(self) -> Array:
+    def _require_error(self) -> Array:
         if self.error is None:
-            raise AttributeError("Nothing was cross-validated: give sparse_pca_path a cv, say cv=5.")
+            raise AttributeError("This path was not cross-validated: pass cv to sparse_pca_path, for example cv=5.")
         return self.error
 
 
@@ -78,7 +78,7 @@ def sparse_pca_path(
         The numbers of nonzeros, or their shares of all entries. Ten in equal ratios by default, from a fiftieth of
         all entries to all of them.
     cv : int or splitter, optional
-        How to cross-validate, as in scikit-learn; without it nothing is left out.
+        How to cross-validate, as in scikit-learn; without it nothing is cross-validated.
     **settings
         Further parameters of ``SparsePCA``.
 
@@ -100,15 +100,15 @@ def sparse_pca_path(
     >>> path.best_one_se
     5
     """
-    fixed = {"n_nonzero_per_component", "weight", "warm_start"} & set(settings)
-    if fixed:
-        raise TypeError(f"A path is over n_nonzero, with warm starts: {', '.join(sorted(fixed))} cannot be given.")
+    forbidden = {"n_nonzero_per_component", "weight", "warm_start"} & set(settings)
+    if forbidden:
+        raise TypeError(f"A path is over n_nonzero, with warm starts: {', '.join(sorted(forbidden))} cannot be given.")
     settings = {"n_components": n_components, **settings}
     dense = SparsePCA(n_nonzero=1.0, **settings).fit(X)
-    X = validated(dense, X, fitting=False)
+    X = validate(dense, X, fitting=False)
     counts = _grid(n_nonzero, dense.n_features_in_, n_components)
     fits = _fits(settings, X, counts)
-    kept = np.array([fitted.explained_variance_ratio_.sum() for fitted in fits])
+    variance_ratio = np.array([model.explained_variance_ratio_.sum() for model in fits])
     error = error_se = None
     if cv is not None:
         folds = [_errors(settings, X, counts, *parts) for parts in check_cv(cv).split(X)]
@@ -116,29 +116,29 @@ def sparse_pca_path(
         error_se = np.std(folds, axis=0, ddof=1) / np.sqrt(len(folds))
     return SparsePCAPath(
         n_nonzero=np.asarray(counts),
-        variance_ratio=kept,
-        relative_variance_ratio=kept / dense.explained_variance_ratio_.sum(),
-        components=tuple(fitted.components_ for fitted in fits),
+        variance_ratio=variance_ratio,
+        relative_variance_ratio=variance_ratio / dense.explained_variance_ratio_.sum(),
+        components=tuple(model.components_ for model in fits),
         error=error,
         error_se=error_se,
     )
 
 
 def _errors(settings: dict[str, Any], X: Any, counts: list[int], train: Array, test: Array) -> list[float]:
-    """What the fits to some samples lose of others."""
-    return [1.0 - fitted.score(X[test]) for fitted in _fits(settings, X[train], counts)]
+    """The share of the variation of the test samples that each fit to the training samples loses."""
+    return [1.0 - model.score(X[test]) for model in _fits(settings, X[train], counts)]
 
 
 def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA]:
     """A fit for every number of nonzeros, made from the largest one down, each from the one before.
 
-    Principal components say little about where to put zeros, so the first sparse fit after them begins afresh.
+    Principal components say little about where to put zeros, so the first sparse fit after them starts afresh.
     """
     fits: list[SparsePCA] = []
     for k in reversed(counts):
         sparse_before = fits and fits[-1].n_nonzero < fits[-1].components_.size
-        fitted = copy.copy(fits[-1]) if sparse_before else SparsePCA(warm_start=True, **settings)
-        fits.append(fitted.set_params(n_nonzero=k).fit(X))
+        model = copy.copy(fits[-1]) if sparse_before else SparsePCA(warm_start=True, **settings)
+        fits.append(model.set_params(n_nonzero=k).fit(X))
     return fits[::-1]
 
 
@@ -146,7 +146,7 @@ def _grid(n_nonzero: Sequence[float] | None, n: int, r: int) -> list[int]:
     """The numbers of nonzeros in rising order, each once."""
     if n_nonzero is None:
         return sorted({round(k) for k in np.geomspace(max(r, _LEAST * n * r), n * r, _POINTS)})
-    counts = sorted({_sparsity.total(k, n, r) for k in n_nonzero})
+    counts = sorted({_sparsity.resolve_total(k, n, r) for k in n_nonzero})
     if not counts:
         raise ValueError("n_nonzero must have at least one number; given none.")
     return counts

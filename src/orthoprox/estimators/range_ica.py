@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._types import Array
 from orthoprox.driver import Result
 from orthoprox.estimators._base import OrthogonalTransformer
-from orthoprox.estimators._input import Data, validated, variation
-from orthoprox.estimators._signs import upright
+from orthoprox.estimators._input import Samples, validate, variation
+from orthoprox.estimators._signs import choose_signs
 from orthoprox.estimators._whitening import inverse_root, spectrum
 from orthoprox.models import least_range, range_ica
 from orthoprox.problem import Problem
@@ -36,23 +36,23 @@ class RangeICA(OrthogonalTransformer):
         within the leading principal components.
     order : int or float, optional
         How many of the largest and of the smallest values make up the range, or their share of the samples. One is the
-        plain range, the most accurate for clean data; the default, one per cent, puts up with some noise and outliers.
+        plain range, the most accurate for clean data; the default, one per cent, tolerates some noise and outliers.
     oblique : bool
         Whether the sources may be correlated a little in the sample, as independent ones are. Without it they are a
         rotation of the whitened samples, as in FastICA.
     solver : str or Solver
-        "auto" for the default method with settings that suit, the name of a method in ``orthoprox.SOLVERS``, or a
-        method with its settings.
+        "auto" for the default method with suitable settings, the name of a method in ``orthoprox.SOLVERS``, or a
+        configured method.
     max_iter : int
-        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+        The most steps; for ``oadmm`` a step is a block of iterations.
     tol : float
-        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+        Stop when Crit, relative to its own scale, is at most this.
     n_init : int
-        How many random starts; the result with the smallest range is kept.
+        The number of random starts; the result with the smallest range is kept.
     warm_start : bool
-        Whether to begin at the sources of the last fit, if there was one of the same shape.
+        Whether to start from the sources of the last fit, if they have the right shape.
     verbose : int
-        Draw a progress bar if positive.
+        Show a progress bar if positive.
     random_state : int, RandomState or None
         For the random starts.
 
@@ -64,13 +64,13 @@ class RangeICA(OrthogonalTransformer):
     mixing_ : array, shape (n_features, n_components)
         Its pseudo-inverse.
     mean_ : array, shape (n_features,)
-        What is subtracted from every sample.
+        The vector subtracted from every sample.
     whitening_ : array, shape (n_components, n_features)
-        What makes the samples white.
+        The matrix that whitens the samples.
     n_iter_, objective_, result_
-        Steps, objective and all else of the run that was kept.
+        Steps, objective and the whole result of the best run.
     n_features_in_, feature_names_in_
-        The number of features, and their names where the data had them.
+        The number of features, and their names if the data have them.
 
     References
     ----------
@@ -91,7 +91,7 @@ class RangeICA(OrthogonalTransformer):
     True
     """
 
-    _complete = True
+    _optional_components = True
 
     def __init__(
         self,
@@ -118,25 +118,25 @@ class RangeICA(OrthogonalTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _problem(self, data: Data) -> Problem:
+    def _problem(self, data: Samples) -> Problem:
         values, V = spectrum(data)
-        most = len(values)
-        r = most if self.n_components is None else self.n_components
-        if most == 0:
+        rank = len(values)
+        r = rank if self.n_components is None else self.n_components
+        if rank == 0:
             raise ValueError("X does not vary: all samples are equal, and there is nothing to unmix.")
-        if r > most:
+        if r > rank:
             raise ValueError(
                 f"There are at most as many sources as directions in which X varies: n_components = {r}, and X, with "
-                f"{data.n_samples} samples and {data.n_features} features, varies in {most}."
+                f"{data.n_samples} samples and {data.n_features} features, varies in {rank}."
             )
         K = (V[:, :r] / np.sqrt(values[:r])).astype(data.like.dtype)
         Z = data.B(K)
-        again = inverse_root(Z.T @ Z / data.n_samples)  # for the digits that the squares of small values lose
-        self.whitening_ = (K @ again).T
-        return range_ica(Z @ again, n_components=r, order=self._order(data.n_samples))
+        correction = inverse_root(Z.T @ Z / data.n_samples)  # restores digits that the squares of small values lose
+        self.whitening_ = (K @ correction).T
+        return range_ica(Z @ correction, n_components=r, order=self._resolve_order(data.n_samples))
 
-    def _order(self, m: int) -> int:
-        """How many of m values at either end."""
+    def _resolve_order(self, m: int) -> int:
+        """The number of values at either end, of m."""
         order = _SHARE if self.order is None else self.order
         if isinstance(order, float) and 0 < order <= 0.5:
             return max(1, int(order * m))
@@ -150,46 +150,46 @@ class RangeICA(OrthogonalTransformer):
             raise ValueError(f"order must be between 1 and half the number of samples, {m // 2}; given {whole}.")
         return whole
 
-    def _before(self, data: Data) -> Array | None:
+    def _previous_solution(self, data: Samples) -> Array | None:
         # The solution before the oblique step, which leaves the manifold and would be a worse start.
         last = getattr(self, "_solution", None) if self.warm_start else None
         if last is None or last.shape != self.whitening_.T.shape:
             return None
         return np.linalg.pinv(self.whitening_.T) @ last.astype(data.like.dtype)
 
-    def _store(self, data: Data, result: Result[Any]) -> None:
+    def _store(self, data: Samples, result: Result[Any]) -> None:
         self._solution = W = self.whitening_.T @ result.X
         S = data.B(W)
         if self.oblique and data.n_samples > W.shape[1]:
-            T = self._oblique(S)
+            T = self._refine(S)
             W, S = W @ T, S @ T
         sizes = np.sqrt(np.mean(S * S, axis=0))
         W = W / sizes
         mixing = np.linalg.pinv(W.T)
-        places = np.argsort(-np.sum(mixing * mixing, axis=0), kind="stable")
-        signs = upright(mixing)
-        self.components_ = (W * signs)[:, places].T
-        self.mixing_ = (mixing * signs)[:, places]
+        order = np.argsort(-np.sum(mixing * mixing, axis=0), kind="stable")
+        signs = choose_signs(mixing)
+        self.components_ = (W * signs)[:, order].T
+        self.mixing_ = (mixing * signs)[:, order]
 
-    def _oblique(self, S: Array) -> Array:
+    def _refine(self, S: Array) -> Array:
         try:
-            return least_range(S, order=self._order(len(S)))
+            return least_range(S, order=self._resolve_order(len(S)))
         except KeyboardInterrupt:
-            self._warn("The fit was interrupted in its last part, oblique; the sources before it are kept.")
+            self._warn("The fit was interrupted in its last stage, the oblique one; the sources before it are kept.")
             return np.eye(S.shape[1], dtype=S.dtype)
 
     def inverse_transform(self, X: Any) -> Array:
-        """The samples that these sources mix to.
+        """Mix the sources into samples.
 
         Parameters
         ----------
         X : array, shape (n_samples, n_components)
             Sources, as ``transform`` gives them.
         """
-        return self._checked_scores(X) @ self.mixing_.T + self.mean_
+        return self._check_scores(X) @ self.mixing_.T + self.mean_
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The share of the variation of X about ``mean_`` that the sources mix to again.
+        """The share of the variation of X about ``mean_`` that the sources reproduce.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class RangeICA(OrthogonalTransformer):
         y : ignored
         """
         check_is_fitted(self)
-        X = validated(self, X, fitting=False)
+        X = validate(self, X, fitting=False)
         Q, _ = np.linalg.qr(self.components_.T)
-        whole, kept = variation(X, self.mean_, Q.T)
-        return kept / whole if whole > 0 else 1.0
+        total, explained = variation(X, self.mean_, Q.T)
+        return explained / total if total > 0 else 1.0

@@ -9,13 +9,13 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Rule
-from orthoprox.estimators._input import Data, centred
-from orthoprox.estimators._leading import leading
-from orthoprox.estimators._robust import Lowered, RobustTransformer
+from orthoprox.estimators._input import Samples, centre_at
+from orthoprox.estimators._leading import leading_components
+from orthoprox.estimators._robust import RobustTransformer, SmallDecrease
 from orthoprox.maps import LinearMap
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.maps._rows import unit_rows
-from orthoprox.models import robust_subspace
+from orthoprox.models import Reweighting, robust_subspace
 from orthoprox.models.robust_subspace import SubspaceDistance
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
@@ -45,18 +45,18 @@ class RobustSubspace(RobustTransformer):
         deviations if distances are normal; median and deviation are taken again without the outliers until there are no
         new ones. It needs more inliers than outliers.
     solver : str or Solver
-        "reweighting" (:class:`orthoprox.models.Reweighting`) never increases the objective and was the fastest;
-        or the name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
+        "auto" for reweighting (:class:`orthoprox.models.Reweighting`), which never increases the objective and was the
+        fastest; "reweighting", the name of a method in ``orthoprox.SOLVERS``, or a method with its settings.
     max_iter : int
-        Steps of the method at most.
+        The most steps.
     tol : float
-        Stop when five steps have lowered the objective by no more than this part of it.
+        Stop when five steps have lowered the objective by at most this, relatively.
     n_init : int
-        How many starts; the result with the lowest objective is kept. The first start is PCA of the normalised samples.
+        The number of starts; the result with the lowest objective is kept. The first is PCA of the normalised samples.
     warm_start : bool
-        Whether to begin at the components of the last fit, if there was one of the same shape.
+        Whether to start from the components of the last fit, if they have the right shape.
     verbose : int
-        Draw a progress bar if positive.
+        Show a progress bar if positive.
     random_state : int, RandomState or None
         For the starts after the first.
 
@@ -74,7 +74,7 @@ class RobustSubspace(RobustTransformer):
         The distance above which a sample is an outlier.
     outliers_ : array of bool, shape (n_samples,)
     n_iter_, objective_, result_
-        Steps, objective (the mean smoothed distance) and the whole of the run that was kept.
+        Steps, objective (the mean smoothed distance) and the whole result of the best run.
 
     References
     ----------
@@ -98,7 +98,7 @@ class RobustSubspace(RobustTransformer):
         centre: Any = "affine",
         normalise: bool = True,
         contamination: str | float = "auto",
-        solver: str | Solver[Any] = "reweighting",
+        solver: str | Solver[Any] = "auto",
         max_iter: int = 1000,
         tol: float = 1e-12,
         n_init: int = 1,
@@ -118,30 +118,33 @@ class RobustSubspace(RobustTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _dimension(self, data: Data) -> int:
+    def _dimension(self, data: Samples) -> int:
         return self.n_components
 
-    def _problem(self, data: Data) -> Problem:
-        return robust_subspace(self._located(data), n_components=self.n_components, normalise=self.normalise)
+    def _default_solver(self) -> Solver[Any]:
+        return Reweighting()
+
+    def _problem(self, data: Samples) -> Problem:
+        return robust_subspace(self._locate(data), n_components=self.n_components, normalise=self.normalise)
 
     def _stop(self) -> Rule:
-        return Iterations(self.max_iter) | Lowered(self.tol)
+        return Iterations(self.max_iter) | SmallDecrease(self.tol)
 
-    def _first(self, data: Data, problem: Problem) -> Array:
+    def _first_start(self, data: Samples, problem: Problem) -> Array:
         assert isinstance(problem.f, SubspaceDistance)
         B = problem.f.B if self.normalise else unit_rows(problem.f.B)
-        return leading(Problem(M=problem.M, f=ExplainedVariance(B)))
+        return leading_components(Problem(M=problem.M, f=ExplainedVariance(B)))
 
     def _canonical(self, X: Array, inliers: LinearMap) -> Array:
         T = inliers(X).astype(np.float64)
         values, E = np.linalg.eigh(T.T @ T)
-        whole = frobenius_squared(inliers)
+        total = frobenius_squared(inliers)
         values = np.clip(values[::-1], 0.0, None)
         self.explained_variance_ = values / T.shape[0]
-        self.explained_variance_ratio_ = values / whole if whole > 0 else 0.0 * values
+        self.explained_variance_ratio_ = values / total if total > 0 else 0.0 * values
         return X @ E[:, ::-1].astype(X.dtype)
 
     def _distances(self, X: Any, components: Array) -> Array:
-        Y = centred(X, self.location_, norm=sys.float_info.max)
+        Y = centre_at(X, self.location_, norm=sys.float_info.max)
         f = SubspaceDistance(Y, sys.float_info.min)  # its square is zero: nothing is smoothed
         return np.asarray(f.distances(components.T, Y(components.T)))[:, 0]

@@ -1,4 +1,4 @@
-"""Sparse principal components for people who have a table of numbers."""
+"""Sparse principal components, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule, Status
 from orthoprox.estimators import _exact, _sparsity
 from orthoprox.estimators._base import OrthogonalTransformer
-from orthoprox.estimators._input import Data
-from orthoprox.estimators._leading import leading
-from orthoprox.estimators._signs import upright
-from orthoprox.estimators._stop import Still
+from orthoprox.estimators._input import Samples
+from orthoprox.estimators._leading import leading_components
+from orthoprox.estimators._signs import choose_signs
+from orthoprox.estimators._stop import FlatObjective
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 
-_ROUGHLY = 1e-3  # how exact the principal components have to be as a start
-_QUICK = {"block": 10, "rounds": 3}
-"""Of oadmm, for a number of nonzeros: shorter stages of its homotopy and fewer Newton steps at a time do as well."""
+_START_TOLERANCE = 1e-3  # of the principal components as a start
+_SHORT_STAGES = {"block": 10, "rounds": 3}
+"""Settings of oadmm for a number of nonzeros: shorter homotopy stages and fewer Newton steps do as well."""
 
 
 class SparsePCA(OrthogonalTransformer):
@@ -50,19 +50,19 @@ class SparsePCA(OrthogonalTransformer):
         With ``weight``: its kind. The first three act on entries; with ``"group"`` a feature takes part in all
         components or in none.
     solver : str or Solver
-        "auto" for the default method with settings that suit, the name of a method in ``orthoprox.SOLVERS``, or a
-        method with its settings.
+        "auto" for the default method with suitable settings, the name of a method in ``orthoprox.SOLVERS``, or a
+        configured method.
     max_iter : int
-        Steps of the method at most; for ``oadmm`` a step is a block of iterations.
+        The most steps; for ``oadmm`` a step is a block of iterations.
     tol : float
-        Stop when Crit, divided by the sizes of what it compares, is as small as this.
+        Stop when Crit, relative to its own scale, is at most this.
     n_init : int
-        How many starts; the result that keeps most variance (or has the lowest objective) is kept. The first one
+        The number of starts; the result that keeps most variance (or has the lowest objective) is kept. The first one
         is at the principal components, the others are random.
     warm_start : bool
-        Whether to begin at the components of the last fit, if there was one of the same shape.
+        Whether to start from the components of the last fit, if they have the right shape.
     verbose : int
-        Draw a progress bar if positive.
+        Show a progress bar if positive.
     random_state : int, RandomState or None
         For the random starts; with ``n_init=1`` nothing is random.
 
@@ -82,11 +82,11 @@ class SparsePCA(OrthogonalTransformer):
         The part of each that the components before it do not explain, by a QR decomposition of the scores (Zou,
         Hastie and Tibshirani).
     mean_ : array, shape (n_features,)
-        What is subtracted from every sample.
+        The vector subtracted from every sample.
     n_iter_, objective_, result_
-        Steps, objective and all else of the run that was kept.
+        Steps, objective and the whole result of the best run.
     n_features_in_, feature_names_in_
-        The number of features, and their names where the data had them.
+        The number of features, and their names if the data have them.
 
     References
     ----------
@@ -142,77 +142,77 @@ class SparsePCA(OrthogonalTransformer):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        wishes = {name: getattr(self, name) for name in ("n_nonzero", "n_nonzero_per_component", "weight")}
-        given = [f"{name} = {value!r}" for name, value in wishes.items() if value is not None]
+        options = {name: getattr(self, name) for name in ("n_nonzero", "n_nonzero_per_component", "weight")}
+        given = [f"{name} = {value!r}" for name, value in options.items() if value is not None]
         if len(given) > 1:
-            raise ValueError(f"Only one of {', '.join(wishes)} may be given; given {' and '.join(given)}.")
+            raise ValueError(f"Only one of {', '.join(options)} may be given; given {' and '.join(given)}.")
         if self.weight is None and self.penalty != "l1":
             raise ValueError(
                 f"penalty = {self.penalty!r} needs a weight, which says how strong it is; "
                 "with a number of nonzeros the penalty is 'l1'."
             )
 
-    def _count(self, data: Data) -> int | list[int]:
-        """How many nonzeros in all, or in each component if that is what was asked for."""
+    def _count(self, data: Samples) -> int | list[int]:
+        """The number of nonzeros in all, or in each component with ``n_nonzero_per_component``."""
         n, r = data.n_features, self.n_components
         if self.n_nonzero_per_component is None:
-            return _sparsity.total(self.n_nonzero, n, r)
-        return _sparsity.caps(self.n_nonzero_per_component, n, r)
+            return _sparsity.resolve_total(self.n_nonzero, n, r)
+        return _sparsity.resolve_caps(self.n_nonzero_per_component, n, r)
 
-    def _total(self, data: Data) -> int:
-        """How many nonzeros in all."""
+    def _total(self, data: Samples) -> int:
+        """The number of nonzeros in all."""
         count = self._count(data)
         return count if isinstance(count, int) else sum(count)
 
-    def _problem(self, data: Data) -> Problem:
+    def _problem(self, data: Samples) -> Problem:
         if data.total_variance == 0:
             raise ValueError("All features of X are constant: there is no variance for components to explain.")
         weight, k = self.weight, None
         if weight is None:
             k = self._total(data)
-            weight = _exact.enough_weight(data.B.norm**2 / data.n_samples)
+            weight = _exact.exact_penalty_weight(data.B.norm**2 / data.n_samples)
         if self._any_basis(data):
             weight, k = weight if self.penalty == "group" else 0.0, None
         return sparse_pca(data.B, n_components=self.n_components, weight=weight, penalty=self.penalty, k=k)
 
-    def _first(self, data: Data, problem: Problem) -> Array:
-        return leading(problem, 1e-12 if self._any_basis(data) else _ROUGHLY)
+    def _first_start(self, data: Samples, problem: Problem) -> Array:
+        return leading_components(problem, 1e-12 if self._any_basis(data) else _START_TOLERANCE)
 
-    def _own_choice(self) -> Solver[Any]:
-        return named(DEFAULT_SOLVER, **(_QUICK if self.weight is None else {}))
+    def _default_solver(self) -> Solver[Any]:
+        return named(DEFAULT_SOLVER, **(_SHORT_STAGES if self.weight is None else {}))
 
-    def _run(self, data: Data, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
+    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
         if self.weight is not None:
-            return _exact.with_penalty(problem, super()._run(data, problem, X0, warm=warm), self.tol)
+            return _exact.polish_penalised(problem, super()._run(data, problem, X0, warm=warm), self.tol)
         count = self._count(data)
         if warm and not self._any_basis(data):
             X0 = _exact.trim(problem, X0, count)
-        return _exact.with_count(problem, super()._run(data, problem, X0, warm=warm), count, self.tol)
+        return _exact.polish_to_count(problem, super()._run(data, problem, X0, warm=warm), count, self.tol)
 
-    def _best(self, data: Data, problem: Problem) -> Result[Any]:
-        result = super()._best(data, problem)
+    def _best_run(self, data: Samples, problem: Problem) -> Result[Any]:
+        result = super()._best_run(data, problem)
         if self.weight is not None or result.status is Status.INTERRUPTED:
             return result
-        return _exact.or_greedy(problem, result, self._count(data), self.tol)
+        return _exact.compare_with_greedy(problem, result, self._count(data), self.tol)
 
     def _stop(self) -> Rule:
-        return super()._stop() | Still()
+        return super()._stop() | FlatObjective()
 
-    def _store(self, data: Data, result: Result[Any]) -> None:
-        V = self._ordered(data, result.X)
-        V = V * upright(V) + 0.0  # no zero is negative
+    def _store(self, data: Samples, result: Result[Any]) -> None:
+        V = self._order_columns(data, result.X)
+        V = V * choose_signs(V) + 0.0  # no zero is negative
         T = data.B(V).astype(np.float64)
         self.components_ = np.ascontiguousarray(V.T)
         self.n_nonzero_ = np.count_nonzero(V, axis=0)
-        self.explained_variance_ = np.sum(T * T, axis=0) / data.degrees
+        self.explained_variance_ = np.sum(T * T, axis=0) / data.degrees_of_freedom
         self.explained_variance_ratio_ = self.explained_variance_ / data.total_variance
-        own = np.zeros(V.shape[1])
-        beyond = np.diag(np.linalg.qr(T, mode="r"))
-        own[: len(beyond)] = beyond**2  # with fewer samples than components nothing is left for the last ones
-        self.adjusted_variance_ratio_ = own / data.degrees / data.total_variance
+        adjusted = np.zeros(V.shape[1])
+        diagonal = np.diag(np.linalg.qr(T, mode="r"))
+        adjusted[: len(diagonal)] = diagonal**2  # with fewer samples than components nothing is left for the last ones
+        self.adjusted_variance_ratio_ = adjusted / data.degrees_of_freedom / data.total_variance
 
-    def _ordered(self, data: Data, X: Array) -> Array:
-        """The columns by explained variance."""
+    def _order_columns(self, data: Samples, X: Array) -> Array:
+        """Sort the columns by explained variance."""
         T = data.B(X)
         if self._any_basis(data):
             return X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
@@ -222,8 +222,8 @@ class SparsePCA(OrthogonalTransformer):
             return X  # in the order of the caps
         return X[:, order]
 
-    def _any_basis(self, data: Data) -> bool:
-        """Whether every basis of the subspace is as good as any other; then the principal axes are the one to show."""
+    def _any_basis(self, data: Samples) -> bool:
+        """Whether every basis of the subspace is equally good; then the fit shows the principal axes."""
         if self.weight is not None:
             return self.weight == 0 or self.penalty == "group"
         return self._total(data) == data.n_features * self.n_components

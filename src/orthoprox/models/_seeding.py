@@ -20,8 +20,8 @@ from orthoprox.terms import ExplainedVariance
 def seed_components(problem: Problem, seed: int, like: Array) -> Array:
     """A nonnegative orthonormal X that grows from r columns of the data, drawn one after the other.
 
-    A column b_i is drawn with a probability proportional to what the directions so far leave of it,
-    ``|b_i|^2 - max_j max(0, b_i'u_j)^2``; of a few draws the one that leaves least of all columns is kept. This is the
+    A column b_i is drawn with a probability proportional to its residual so far,
+    ``|b_i|^2 - max_j max(0, b_i'u_j)^2``; of a few draws the one with the least total residual is kept. This is the
     greedy k-means++ of D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007, with
     the residual of this model. Each draw costs one product with the data.
     """
@@ -30,17 +30,17 @@ def seed_components(problem: Problem, seed: int, like: Array) -> Array:
     rng, xp = np.random.default_rng(seed), array_namespace(like)
     squares = f.weight * beside(squared_column_norms(f.B), like)
     rows = xp.arange(n, device=device(like))
-    kept, pulls = 0.0 * squares, []
+    explained, products = 0.0 * squares, []
     for _ in range(r):
-        left = backend_of(like).to_numpy(xp.clip(squares - kept, 0.0, None)).astype(np.float64)
-        whole = float(np.sum(left))
-        draws = rng.choice(n, size=2 + int(math.log(r)), p=left / whole if whole > 0 else None)
-        chosen = xp.asarray(draws, device=device(like))
-        E = xp.astype(rows[:, None] == chosen, like.dtype)
-        lengths = xp.sqrt(xp.take(squares, chosen, axis=0))
+        residual = backend_of(like).to_numpy(xp.clip(squares - explained, 0.0, None)).astype(np.float64)
+        total = float(np.sum(residual))
+        draws = rng.choice(n, size=2 + int(math.log(r)), p=residual / total if total > 0 else None)
+        indices = xp.asarray(draws, device=device(like))
+        E = xp.astype(rows[:, None] == indices, like.dtype)
+        lengths = xp.sqrt(xp.take(squares, indices, axis=0))
         P = -f.product(E) / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
-        after = xp.maximum(kept[:, None], xp.clip(P, 0.0, None) ** 2)
-        best = int(xp.argmax(xp.sum(after, axis=0)))
-        kept = after[:, best]
-        pulls.append(P[:, best])
-    return assigned(xp.stack(pulls, axis=1), squares)
+        candidates = xp.maximum(explained[:, None], xp.clip(P, 0.0, None) ** 2)
+        best = int(xp.argmax(xp.sum(candidates, axis=0)))
+        explained = candidates[:, best]
+        products.append(P[:, best])
+    return assigned(xp.stack(products, axis=1), squares)

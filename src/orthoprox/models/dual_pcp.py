@@ -74,7 +74,7 @@ def dual_pcp(Y: Any, *, codimension: int, norm: str = "rows", normalise: bool = 
 
 
 def _notes(B: LinearMap, m: int) -> tuple[str, ...]:
-    """What a look at the rows tells."""
+    """A note on zero rows."""
     squares = squared_row_norms(B)
     zero = int(array_namespace(squares).count_nonzero(squares == 0))
     return (f"{zero} of the {m} rows of Y are zero: they lie in every subspace",) if zero else ()

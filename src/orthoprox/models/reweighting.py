@@ -18,13 +18,13 @@ from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers import Scope, Solver, UnsupportedProblem
 from orthoprox.terms import GroupL2, Zero
 
-EXACT = 512
+MAX_FORMED = 512
 """Up to this many features the weighted covariance is formed and its eigenvectors are exact."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReweightingState:
-    """Where the method is, and the smoothing of its weights."""
+    """The iterate and the smoothing of the weights."""
 
     t: int
     now: Point
@@ -40,7 +40,7 @@ class Reweighting(Solver[ReweightingState]):
     .. math:: \sqrt{s + \delta^2} \le q + \frac{s - s_0}{2q}, \qquad q = \sqrt{s_0 + \delta^2}
 
     bounds every smoothed distance by a multiple of its square, with equality at the point before. The bound is
-    least at the leading (for :func:`dual_pcp` the last) eigenvectors of the weighted covariance
+    least at the leading (for :func:`dual_pcp` the trailing) eigenvectors of the weighted covariance
     :math:`\sum_i y_i y_i' / q_i`. So the sum of smoothed distances never increases.
 
     With more than 512 features, eigenvectors of the covariance on the span of X, CX, CCX take the place of the leading
@@ -103,9 +103,9 @@ class Reweighting(Solver[ReweightingState]):
     def step(self, problem: Problem, state: ReweightingState) -> ReweightingState:
         f, X = problem.f, state.now.X
         if isinstance(f, SubspaceDistance):
-            X = leading(f.B, 1.0 / f.distances(X, f.B(X)), X)
+            X = leading_eigenvectors(f.B, 1.0 / f.distances(X, f.B(X)), X)
         else:
-            X = last(problem.A, 1.0 / _lengths(state.now.AX, state.delta), X)
+            X = trailing_eigenvectors(problem.A, 1.0 / _lengths(state.now.AX, state.delta), X)
         return ReweightingState(t=state.t + 1, now=problem.at(X), delta=state.delta)
 
     def point(self, state: ReweightingState) -> Array:
@@ -130,13 +130,13 @@ def _lengths(AX: Array, delta: float) -> Array:
     return xp.sqrt(xp.sum(AX * AX, axis=1, keepdims=True) + delta**2)
 
 
-def leading(B: LinearMap, w: Array, X: Array) -> Array:
-    """The leading eigenvectors of C = B'diag(w)B, as many as X has columns, or better ones than X."""
+def leading_eigenvectors(B: LinearMap, w: Array, X: Array) -> Array:
+    """The leading eigenvectors of C = B'diag(w)B, as many as X has columns; a Rayleigh-Ritz step if n is large."""
     xp = array_namespace(X)
     n, r = X.shape
     if r == 0:
         return X
-    if n <= EXACT:
+    if n <= MAX_FORMED:
         return xp.flip(_eigenvectors(B, w, X), axis=1)[:, :r]
     w = w / xp.max(w)  # weights may be as large as one over the smoothing
     CX = B.adjoint(w * B(X))
@@ -146,13 +146,13 @@ def leading(B: LinearMap, w: Array, X: Array) -> Array:
     return Q @ xp.flip(E, axis=1)[:, :r]
 
 
-def last(B: LinearMap, w: Array, X: Array) -> Array:
-    """The last eigenvectors of B'diag(w)B, as many as X has columns."""
+def trailing_eigenvectors(B: LinearMap, w: Array, X: Array) -> Array:
+    """The eigenvectors of B'diag(w)B with the smallest eigenvalues, as many as X has columns."""
     return _eigenvectors(B, w, X)[:, : X.shape[1]]
 
 
 def _eigenvectors(B: LinearMap, w: Array, X: Array) -> Array:
-    """All eigenvectors of B'diag(w)B, the last one first."""
+    """All eigenvectors of B'diag(w)B, by rising eigenvalue."""
     xp, n = array_namespace(X), X.shape[0]
     if isinstance(B, Matrix):
         C = B.B.T @ (w * B.B)

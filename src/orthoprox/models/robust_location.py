@@ -12,7 +12,7 @@ from orthoprox.backends import backend_of
 from orthoprox.maps import Centred, LinearMap, Matrix
 from orthoprox.maps._base import as_data
 from orthoprox.maps._host import like_of
-from orthoprox.models.reweighting import leading
+from orthoprox.models.reweighting import leading_eigenvectors
 from orthoprox.models.robust_subspace import SubspaceDistance
 
 ROUNDS = 500
@@ -56,14 +56,16 @@ def robust_location(D: Any, *, n_components: int = 0) -> Array:
         raise ValueError(f"n_components must lie between 0 and the {n} features; given {n_components}.")
     like = like_of(B)
     xp = array_namespace(like)
-    none = xp.eye(n, 0, dtype=like.dtype, device=device(like))
+    empty = xp.eye(n, 0, dtype=like.dtype, device=device(like))
     ones = xp.ones((m, 1), dtype=like.dtype, device=device(like))
-    median, _ = _descend(B, B.adjoint(ones) / m, none)
+    median, _ = _descend(B, B.adjoint(ones) / m, empty)
     if n_components == 0:
         return median
-    f = SubspaceDistance(_about(B, median))
+    f = SubspaceDistance(_centre_at(B, median))
     start = xp.eye(n, n_components, dtype=like.dtype, device=device(like))
-    start = leading(f.B, 1.0 / f.distances(none, f.B(none)) ** 2, start)  # as if samples were of unit length
+    start = leading_eigenvectors(
+        f.B, 1.0 / f.distances(empty, f.B(empty)) ** 2, start
+    )  # as if samples were of unit length
     c, V = _descend(B, median, start)
     return c + V @ (V.T @ (median - c))
 
@@ -71,14 +73,14 @@ def robust_location(D: Any, *, n_components: int = 0) -> Array:
 def _descend(B: LinearMap, c: Array, V: Array) -> tuple[Array, Array]:
     """Reweight until the sum of distances no longer falls; return the centre and the subspace."""
     xp = array_namespace(c)
-    f = SubspaceDistance(_about(B, c))
+    f = SubspaceDistance(_centre_at(B, c))
     q = f.distances(V, f.B(V))
     for _ in range(ROUNDS):
         w = 1.0 / q
         w = w / xp.sum(w)
         c_new = B.adjoint(w)
-        f = SubspaceDistance(_about(B, c_new), f.smoothing)
-        V_new = leading(f.B, w, V)
+        f = SubspaceDistance(_centre_at(B, c_new), f.smoothing)
+        V_new = leading_eigenvectors(f.B, w, V)
         q_new = f.distances(V_new, f.B(V_new))
         if not float(xp.sum(q_new)) < float(xp.sum(q)) * (1 - 8 * backend_of(c).eps(c)):
             break
@@ -86,8 +88,8 @@ def _descend(B: LinearMap, c: Array, V: Array) -> tuple[Array, Array]:
     return c, V
 
 
-def _about(B: LinearMap, c: Array) -> LinearMap:
-    """The samples about c; the norm is not used."""
+def _centre_at(B: LinearMap, c: Array) -> LinearMap:
+    """Subtract c from every sample; nothing uses the norm."""
     if isinstance(B, Matrix):
         return Matrix(B.B - c.T, norm=0.0)
     return Centred(B.B, B.mean + c, norm=0.0) if isinstance(B, Centred) else Centred(B, c, norm=0.0)

@@ -83,11 +83,11 @@ class SubspaceDistance(SmoothTerm):
     squares: Array = DERIVED
 
     def __post_init__(self) -> None:
-        derive(self, squares=lambda: squared_row_norms(self.B), smoothing=self._resolvable)
+        derive(self, squares=lambda: squared_row_norms(self.B), smoothing=self._default_smoothing)
         object.__setattr__(self, "smoothing", check_number(self.smoothing, "The smoothing", above=0.0))
 
-    def _resolvable(self) -> float:
-        """A length well above what rounding does to a distance."""
+    def _default_smoothing(self) -> float:
+        """A length well above the rounding error of a distance."""
         xp = array_namespace(self.squares)
         scale, eps = math.sqrt(float(xp.mean(self.squares))), backend_of(self.squares).eps(self.squares)
         return (scale or 1.0) * float(eps ** (0.5 if isinstance(self.B, Matrix) else 0.4))

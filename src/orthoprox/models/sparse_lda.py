@@ -69,18 +69,18 @@ def sparse_lda(D: Any, y: Any, *, n_components: int, weight: float, margin: floa
     array([1])
     """
     B, m, n = as_data(D, "D")
-    members = _members(y, m)
+    indicators = _indicators(y, m)
     M = Stiefel(n, n_components)
     w, c = check_weight(weight, "the penalty"), check_weight(margin, "the class means (margin)")
     T = Centred(B)
     like = like_of(B)
     # A row sqrt(m_k / m) (mean_k - mean)' for each class k: S_b is the Gram matrix of these.
-    means = T.adjoint(backend_of(like).from_numpy(members / np.sqrt(m * members.sum(axis=0)), like))
+    means = T.adjoint(backend_of(like).from_numpy(indicators / np.sqrt(m * indicators.sum(axis=0)), like))
     return Problem.of(LeastSquares(T, weight=1 / m) + ExplainedVariance(Matrix(means.T), weight=1 + c) + L1(w), over=M)
 
 
-def _members(y: Any, m: int) -> np.ndarray[Any, Any]:
-    """A column of zeros and ones for each class."""
+def _indicators(y: Any, m: int) -> np.ndarray[Any, Any]:
+    """The class indicator matrix: a column of zeros and ones for each class."""
     labels = backend_of(y).to_numpy(y) if is_array_api_obj(y) else np.asarray(y)
     require(labels.shape == (m,), f"y must have one label for each of the {m} samples; given shape {labels.shape}.")
     require(

@@ -106,7 +106,7 @@ def _penalty(name: str, w: float, u: float, k: int | None, gamma: float | None, 
 
 
 def _notes(B: LinearMap, n: int) -> tuple[str, ...]:
-    """What a look at the columns tells."""
+    """A note on zero columns."""
     if not isinstance(B, Matrix):
         return ()
     xp = array_namespace(B.B)
