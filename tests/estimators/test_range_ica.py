@@ -114,17 +114,17 @@ def test_the_order_is_a_number_or_a_share(order: Any, k: int, X: np.ndarray) -> 
     assert fitted.objective_ == pytest.approx(np.sum(S[-k:].mean(axis=0) - S[:k].mean(axis=0)), rel=1e-9)
 
 
-def test_a_warm_start_begins_at_the_last_sources(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    ica = RangeICA(warm_start=True, oblique=False, random_state=0).fit(X)
-    last, starts, run = ica.components_, [], RangeICA._run
+def test_a_warm_start_begins_at_the_last_solution(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    ica = RangeICA(warm_start=True, random_state=0).fit(X)  # not at the oblique sources, which are off the manifold
+    last, starts, run = ica.result_.X, [], RangeICA._run
 
     def watched(self: Any, data: Any, problem: Any, X0: Any, *, warm: bool) -> Any:
-        starts.append((self.whitening_.T @ X0, warm))
+        starts.append((X0, warm))
         return run(self, data, problem, X0, warm=warm)
 
     monkeypatch.setattr(RangeICA, "_run", watched)
     ica.fit(X)
-    assert np.allclose(starts[0][0].T, last) and starts[0][1]
+    assert np.allclose(starts[0][0], last) and starts[0][1]
     ica.set_params(n_components=2).fit(X)
     assert not starts[1][1]
 
