@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from oadmm.problems import CONCAVE, OTHERS, random_iterate
 from orthoprox import Problem, Stiefel, named, solve
 from orthoprox._fields import replace
 from orthoprox.driver import Iterations, Recorder
@@ -17,6 +16,7 @@ from orthoprox.solvers.oadmm.block import Block
 from orthoprox.solvers.oadmm.guard import Guarded
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
 from orthoprox.terms import L1, ExplainedVariance
+from phases.problems import CONCAVE, OTHERS, random_iterate
 from steps.cases import M
 
 PROBLEM = CONCAVE["l1"]

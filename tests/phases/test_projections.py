@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oadmm.problems import CONCAVE, OTHERS, STEEP, f, polar, random_iterate
 from orthoprox import Problem
 from orthoprox._fields import replace
 from orthoprox.maps import Difference
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState, curvature, kinks
 from orthoprox.terms import L1, MCP, ExplainedVariance, Linear, Quadratic, Smooth, Zero
+from phases.problems import CONCAVE, OTHERS, STEEP, f, polar, random_iterate
 from steps.cases import M, N, R, S, T, augmented
 
 METHOD = Projections(explore=15, block=4, roam=0.3, settle=0.7)

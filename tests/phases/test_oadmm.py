@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from oadmm.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from orthoprox import Critical, Iterations, Problem, Stiefel, named, solve
 from orthoprox._fields import replace
 from orthoprox.models import compressed_modes, sparse_pca
@@ -19,6 +18,7 @@ from orthoprox.solvers.oadmm.iterate import is_better
 from orthoprox.solvers.oadmm.plan import choose_blocks
 from orthoprox.solvers.oadmm.projections import ProjectionsState
 from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2, LargestK, LInf
+from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from steps.cases import PROBLEMS as ALL
 from steps.cases import B, M, N, R
 

@@ -7,8 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from oadmm.problems import CONCAVE, K_SPARSE, OTHERS, f, polar, random_iterate
-from oadmm.test_projections import nearest_turn
 from orthoprox import Problem, Stiefel
 from orthoprox._fields import replace
 from orthoprox.models import sparse_pca
@@ -16,6 +14,8 @@ from orthoprox.solvers.oadmm.finish import is_sparse_enough, vanishes
 from orthoprox.solvers.oadmm.homotopy import Homotopy, has_empty_column
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, GroupL2, LargestK, NegativePart, SmoothConvex, WeightedL1
+from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, polar, random_iterate
+from phases.test_projections import nearest_turn
 from steps.cases import B, M, N, R
 
 METHOD = Homotopy(projections=Projections(explore=0, block=2, roam=0.3, settle=0.7))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oadmm.problems import CONCAVE, K_SPARSE, OTHERS, polar
 from orthoprox import Problem, solve
 from orthoprox._fields import replace
 from orthoprox.driver import Iterations
@@ -14,6 +13,7 @@ from orthoprox.solvers.oadmm.finish import Attempts, Finish, Outcome
 from orthoprox.solvers.oadmm.iterate import measure
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, ExplainedVariance
+from phases.problems import CONCAVE, K_SPARSE, OTHERS, polar
 from steps.cases import B, M, N, R
 
 L1_PROBLEM = Problem.of(ExplainedVariance(B, 0.3) + 0.7 * L1(), over=M)

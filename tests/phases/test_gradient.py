@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oadmm.problems import OTHERS, random_iterate
 from orthoprox import Problem, named
 from orthoprox.solvers.oadmm.gradient import Gradient
 from orthoprox.terms import LInf, Quadratic
+from phases.problems import OTHERS, random_iterate
 from steps.cases import M, S
 
 PROBLEMS = {"own function": OTHERS["own function"], "linf": Problem.of(Quadratic(S) + 0.5 * LInf(), over=M)}
