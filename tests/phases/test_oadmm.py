@@ -115,6 +115,19 @@ def test_a_maximum_is_left_for_the_lower_points_that_were_seen(seed):
     assert result.state.returns > 0
 
 
+def test_a_critical_point_above_the_best_one_ends_roaming_but_not_the_run():
+    problem = CONCAVE["l1"]
+    method, states = walk(problem, 150)
+    end, young = states[-1], next(state for state in states if state.phase is Phase.ROAM)
+    lower = replace(young.best, objective=now(end).objective - 1.0)
+    inner = replace(young.inner, at=now(end))
+    new = method.step(problem, replace(young, inner=inner, best=lower, lowest=lower.objective))
+    assert (new.phase, new.returns) == (Phase.SETTLE, 1)
+    assert now(new).objective == lower.objective and method.answer(problem, new) is lower.at
+    done = method.step(problem, replace(young, inner=inner, best=now(end), lowest=now(end).objective))
+    assert done.phase is Phase.DONE
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_it_never_ends_above_its_start(name):
     problem = EVERY[name]

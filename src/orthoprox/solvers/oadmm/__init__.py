@@ -236,7 +236,8 @@ class OADMM(Solver[OADMMState]):
             sparse = vanishes(problem, now.y)  # roaming would lose these zeros again
             inner = ProjectionsState(t=0, at=now, rises=self.explore if sparse else 0)
             state = replace(state, phase=Phase.ROAM, inner=inner)
-        if state.phase is Phase.ROAM and not self.blocks(problem).roams(state.inner):
+        # At a critical point there is nowhere to roam to.
+        if state.phase is Phase.ROAM and (now.is_exact() or not self.blocks(problem).roams(state.inner)):
             state = replace(state, phase=Phase.SETTLE, inner=self.guard(problem).watch(problem, state.inner))
         if isinstance(state.inner, GuardedState) and self._is_above(state):
             return self._return(problem, state, state.inner)
