@@ -134,6 +134,14 @@ def test_points_from_elsewhere_enter_the_list_only_where_they_pass():
         assert method.restart(PROBLEM, state, at).now is at
 
 
+def test_what_is_not_a_number_never_passes():
+    method = guarded(PROBLEM, Wild())
+    state = method.init(PROBLEM, M.random(3))
+    broken = replace(state.now, crit=float("nan"))
+    new = method.restart(PROBLEM, state, broken)
+    assert new.recent == () and new.reported is state.reported
+
+
 def test_a_fast_method_that_settles_is_left_alone():
     oadmm = named("oadmm", explore=0, polish=False).for_problem(PROBLEM)
     method = oadmm.guard(PROBLEM)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Stiefel, named, solve
+from orthoprox import Critical, Iterations, Problem, Stiefel, UnsupportedProblem, named, solve
 from orthoprox._fields import replace
 from orthoprox.models import compressed_modes, sparse_pca
 from orthoprox.problem import criticality
@@ -156,6 +156,9 @@ def test_which_method_makes_the_blocks_is_chosen_once_and_shown():
     assert result.solver.fast == "gradient"
     forced = solve(CONCAVE["l1"], named("oadmm", fast="gradient"), stop=Iterations(200) | Critical(1e-6))
     assert forced.converged and forced.solver.fast == "gradient"
+    for fast, name in (("projections", "groups of a matrix"), ("multipliers", "own function")):
+        with pytest.raises(UnsupportedProblem, match="Leave fast out"):
+            solve(OTHERS[name], named("oadmm", fast=fast))
     for fast in ("multipliers", "gradient"):  # the path is made of projections: others do without it
         method, states = walk(K_SPARSE, 3, fast=fast)
         assert states[0].phase is Phase.SETTLE and states[-1].work > 0 and method.fast == fast
@@ -251,6 +254,7 @@ def test_groups_minus_the_largest_entries_run_too():
         ({"roam": 0.0}, "roam must be positive"),
         ({"roam": 2.0}, "at most settle"),
         ({"memory": 0}, "memory must be at least 1"),
+        ({"fast": "projection"}, "fast must be one of"),
     ],
 )
 def test_bad_settings_are_refused(settings, sentence):

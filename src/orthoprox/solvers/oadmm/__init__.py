@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from orthoprox._fields import replace, require
 from orthoprox._linalg import norm, rounding
@@ -27,7 +27,7 @@ from orthoprox.solvers.oadmm.guard import Guarded, GuardedState
 from orthoprox.solvers.oadmm.homotopy import Homotopy, HomotopyState
 from orthoprox.solvers.oadmm.iterate import Iterate, is_better
 from orthoprox.solvers.oadmm.multipliers import Multipliers, MultipliersState
-from orthoprox.solvers.oadmm.plan import Fast, choose_blocks, follows_homotopy
+from orthoprox.solvers.oadmm.plan import Fast, check_blocks, choose_blocks, follows_homotopy
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState
 from orthoprox.solvers.oadmm.tuning import BLOCK, EXPLORE, MEMORY, ROAM, ROUNDS, SETTLE, Tuning
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -91,10 +91,10 @@ class OADMM(Solver[OADMMState]):
     polish : bool
         Whether to attempt Newton's method.
     homotopy : bool
-        Whether to approach a problem with g through that without, its weight rising.
+        Whether to approach a problem with g through the same problem without g, with a weight of h that grows.
     memory : int
-        Crit has to fall below its largest value at this many accepted points; at three times as many where blocks are
-        steps of an augmented Lagrangian method, after which Crit goes up and down.
+        Crit has to fall by a hundredth below its largest value at this many accepted points; at three times as many
+        where blocks are steps of an augmented Lagrangian method, after which Crit goes up and down.
     fast : {"projections", "multipliers", "gradient"}, optional
         Which method makes the blocks; chosen for the problem when it is not given.
     tuning : Tuning
@@ -133,9 +133,14 @@ class OADMM(Solver[OADMMState]):
             require(getattr(self, name) >= least, f"{name} must be at least {least}; given {getattr(self, name)}.")
         sentence = f"roam must be positive and at most settle; given {self.roam} and {self.settle}."
         require(0 < self.roam <= self.settle, sentence)
+        kinds = get_args(Fast)
+        require(self.fast is None or self.fast in kinds, f"fast must be one of {kinds}; given {self.fast!r}.")
 
     def for_problem(self, problem: Problem) -> Self:
-        return self if self.fast is not None else replace(self, fast=choose_blocks(problem))
+        if self.fast is None:
+            return replace(self, fast=choose_blocks(problem))
+        check_blocks(problem, self.fast)
+        return self
 
     def warm(self) -> Self:
         return replace(self, explore=0)

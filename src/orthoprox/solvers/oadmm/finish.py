@@ -34,7 +34,7 @@ class Attempts:
     """What is known of the attempts so far."""
 
     crit: float
-    """Crit at the last attempt, at first that of the start."""
+    """The least Crit at which an attempt was made, at first that of the start."""
     objective: float | None = None
     """F after the last attempt."""
     cost: int = 0
@@ -57,9 +57,10 @@ class Finish:
     """Attempts to finish by Newton's method on the active set of y.
 
     An attempt is due when Crit is small and has fallen fivefold since the last one, or after a while, when the blocks
-    since have cost as much as it did. It is believed when Crit halves, or when F falls and Crit does not rise. One that
-    ends at its budget is also believed when F falls further than in blocks of the same cost; it goes on at the next
-    step. So F rises in no attempt that is believed, unless Crit halves.
+    since have cost as much as it did; at once where y has at most k entries and h - g vanishes. It is believed when
+    Crit halves, or when F falls and Crit does not rise, which on k entries does not matter. One that ends at its
+    budget is also believed when F falls further than in blocks of the same cost; it goes on at the next step. So F
+    rises in no attempt that is believed, unless Crit halves.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class Finish:
         return replace(attempts, blocks=attempts.blocks + 1, since=attempts.since + products, streak=0)
 
     def _refusal(self, now: Iterate, attempts: Attempts, products: int) -> Attempts:
-        """What is known after an attempt that was not believed: the next one has twice as long to wait."""
+        """What is known after an attempt that was not believed: patience is twice what it was at first."""
         return replace(
             attempts,
             crit=min(now.crit, attempts.crit),
@@ -158,7 +159,7 @@ class Finish:
 
 
 def vanishes(problem: Problem, y: Array) -> bool:
-    """Whether h - g is zero at y, where h is not."""
+    """Whether h - g is zero at y and h is not."""
     whole = float(problem.h.value(y))
     return whole > 0 and abs(whole - float(problem.g.value(y))) <= 1e-12 * whole
 

@@ -2,12 +2,13 @@
 
 docs/oadmm.md proves what this promises: whatever the fast method does, Crit tends to 0 along the accepted points, after
 at most as many iterations, up to a factor, as the safe method needs alone; and the Crit of what is reported never
-rises, nor exceeds that of any point which the safe method has reached since the guard called it.
+rises, nor exceeds that of any point at which a block of the safe method ended.
 """
 
 from __future__ import annotations
 
 import abc
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -31,7 +32,7 @@ class Guardable(Solver[S], abc.ABC):
 
     @abc.abstractmethod
     def tighten(self, problem: Problem, state: S) -> S:
-        """The state with a higher penalty: after a block that the guard refused."""
+        """The state with a higher penalty: after a block that was refused, or a return to a better point."""
 
     def iterate(self, problem: Problem, state: S) -> Iterate:
         """The triple with its measures."""
@@ -120,6 +121,8 @@ class Guarded(Solver[_Both]):
         return self.safe.init(problem, state.reported.point.X)
 
     def _passes(self, state: _Both, at: Iterate) -> bool:
+        if not math.isfinite(at.crit):
+            return False
         return len(state.recent) < self.memory or at.crit < self.falls * max(state.recent)
 
     def _accept(self, state: _Both, at: Iterate) -> _Both:

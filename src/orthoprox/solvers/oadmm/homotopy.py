@@ -1,4 +1,4 @@
-"""The homotopy towards a problem with g: that without g first, with the least weight of h at which h - g vanishes.
+"""The homotopy towards a problem with g: first without g, at the least weight of h that makes h - g vanish.
 
 For l1 minus largest-k this ends at an l1 solution with just about k nonzeros. At full weight from the start, X would
 hardly leave the first zeros it finds.
@@ -102,7 +102,6 @@ class Homotopy(Block[HomotopyState]):
         """Double the share until h - g vanishes, then halve the interval of shares in which it begins to."""
         level, tuning = state.level, self._tuning
         low, high = (state.low, level) if there else (level, state.high)
-        high = level if high is None and there else high
         new = replace(state, low=low, high=high, stage=state.stage + 1)
         if high is None:
             return replace(new, finished=True) if level >= 1 else replace(new, level=min(2 * level, 1.0))
@@ -154,8 +153,8 @@ class Homotopy(Block[HomotopyState]):
     def _refill(problem: Problem, now: Point, y: Array, z: Array) -> tuple[Point, Array, Array]:
         """Where to go on from the end, for l1 minus largest-k: there, or at columns set apart near X.
 
-        At large weights l1 has local minima with more nonzeros than one a column, and where a column of y has been
-        wiped out no orthonormal matrix has its zeros. The objective decides.
+        At large weights l1 may stop at local minima with more than k nonzeros, and where a column of y has been wiped
+        out no orthonormal matrix has its zeros. The objective decides.
         """
         if not isinstance(problem.g, LargestK) or problem.g.k < problem.M.r:
             return now, y, z

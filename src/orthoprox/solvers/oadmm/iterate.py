@@ -57,8 +57,8 @@ def measure(problem: Problem, point: Point, y: Array, z: Array) -> Iterate:
 def is_better(one: Iterate, other: Iterate, even: float) -> bool:
     """Whether F is lower, or even and Crit smaller.
 
-    Two values of F are even where they differ by rounding, or by no more than the Crit of the more critical point times
-    |X|, by which it may still move, and no more than a relative difference of ``even``.
+    Two values of F are even where they differ by rounding, or by no more than the smaller Crit times |X|, by which that
+    point may still fall, and no more than a relative difference of ``even``.
     """
     room = min(one.crit, other.crit) * float(norm(one.point.X))
     slack = max(min(room, even * one.size), rounding(one.point.X, one.size))

@@ -57,7 +57,7 @@ class Multipliers(Block[MultipliersState]):
 
     @staticmethod
     def takes(problem: Problem) -> bool:
-        """Whether the derivative of h's prox is known, and f has a Hessian to multiply with."""
+        """Whether h is Lipschitz and knows the derivative of its prox, and f has a Hessian to multiply with."""
         known = problem.h.has_prox_derivative and isinstance(problem.f, (QuadraticTerm, Zero))
         return known and math.isfinite(problem.h.lipschitz_constant(problem.shape))
 
@@ -71,7 +71,7 @@ class Multipliers(Block[MultipliersState]):
             sigma=sigma,
             sigma0=sigma,
             gap=float(norm(now.AX)),
-            radius=tuning.inexact * math.sqrt(problem.M.r),
+            radius=tuning.newton_radius * math.sqrt(problem.M.r),
             tolerance=0.0,
             products=0,
         )
@@ -131,10 +131,9 @@ class AugmentedLagrangian:
         The multiplier.
     sigma : float
         The penalty.
-    inexact : float
-        There is nothing left to do where the gradient is below this times the penalty times the primal residual,
-    tolerance : float
-        or below this.
+    inexact, tolerance : float
+        There is nothing left to do where the gradient is below the first times the penalty times the primal residual,
+        or below the second.
     """
 
     def __init__(
@@ -143,7 +142,7 @@ class AugmentedLagrangian:
         self.problem, self.sigma, self.shift = problem, sigma, z / sigma
         self.inexact, self.tolerance = inexact, tolerance
         self.xi = problem.g.subgradient(start.X)
-        # Residuals in A(X) times this are in the units of X.
+        # Penalty times residual in A(X) times this has the units of a gradient in X.
         self.gain = float(norm(start.AX)) / math.sqrt(problem.M.r)
         # Where turning X changes nothing, z still bends the Lagrangian down that way: no step goes there.
         self.rho = 0.0 if depends_on_span(problem) else 0.5

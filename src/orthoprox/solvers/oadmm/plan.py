@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from orthoprox.problem import Problem
+from orthoprox.solvers._base import UnsupportedProblem
 from orthoprox.solvers.oadmm.homotopy import Homotopy
 from orthoprox.solvers.oadmm.multipliers import Multipliers
 from orthoprox.solvers.oadmm.projections import Projections
@@ -17,6 +18,14 @@ def choose_blocks(problem: Problem) -> Fast:
     if Projections.takes(problem):
         return "projections"
     return "multipliers" if Multipliers.takes(problem) else "gradient"
+
+
+def check_blocks(problem: Problem, fast: Fast) -> None:
+    """Refuse a method that does not take the problem."""
+    takes = {"projections": Projections.takes, "multipliers": Multipliers.takes}
+    if fast in takes and not takes[fast](problem):
+        wanted = "A = I and a concave f" if fast == "projections" else "an h with a prox derivative and a quadratic f"
+        raise UnsupportedProblem(f"oadmm with fast={fast!r} needs {wanted}. Leave fast out to have it chosen.")
 
 
 def follows_homotopy(problem: Problem, fast: Fast) -> bool:

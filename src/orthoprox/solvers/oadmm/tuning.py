@@ -1,4 +1,4 @@
-"""Every constant of the default solver, once: its name, its unit and what chose it.
+"""The constants of the default solver: name, unit and what chose them.
 
 The settings of OADMM have their defaults here, because its parts share them.
 """
@@ -40,8 +40,8 @@ class Tuning:
         penalty goes from the second to the third at most. Chosen on raw gene data at weights that no table reports.
     multiplier_steps : int
         Steps of the method of multipliers in a block.
-    newton_steps : int
-        Newton steps in X for each of them.
+    newton_steps, newton_radius : int, float
+        Newton steps in X for each of them, and the first radius of their trust region in units of |X|.
     sigma, sigma_range : float
         The first penalty of that method in units of h's kinks, and its largest one in units of the first. Where f has
         no curvature, and the penalty is all there is, twice the first and ten times the second.
@@ -60,15 +60,16 @@ class Tuning:
     blocks : int
         Blocks at each weight of the homotopy.
     stages, narrow, tries : int, float, int
-        The homotopy narrows the interval of weights this often at most, to this ratio, and tries a weight this often.
+        The homotopy takes this many weights at most, narrows their interval to this ratio, tries the last this often.
     first_weight : float
         Of the homotopy: slope of h in units of the curvature of f.
     near, close : float
-        Shares of the gradient: Newton's method on the active set is tried when Crit is below, while roaming and after.
+        Shares of the gradient: Newton's method on the active set is tried when Crit is below, while roaming and after;
+        below the first, blocks count as settled.
     fivefold : float
         Factor on Crit since the last attempt that makes another one worthwhile.
     patience : int
-        Blocks after which an attempt is made in any case, or as many as it cost.
+        Blocks after which an attempt is made in any case, if they have cost as much as the last one.
     streak : int
         Attempts between two blocks, at most.
     far : float
@@ -76,7 +77,7 @@ class Tuning:
     radius, least_radius : float
         Of the trust region at first and at the beginning of an attempt, in units of |X|.
     returns, most_returns : float, int
-        Factor on the penalty at every return to the best point seen, and how many there are at most.
+        Factor on the penalty of the guard's method at every return to the best point, and how many there are at most.
     even : float
         Relative to F: a larger difference makes one point better than another, whatever their Crit.
     """
@@ -91,6 +92,7 @@ class Tuning:
     turn_last: float = 60.0
     multiplier_steps: int = 5
     newton_steps: int = 10
+    newton_radius: float = 0.3
     sigma: float = 4.0
     sigma_range: float = 100.0
     inexact: float = 0.3
