@@ -127,6 +127,7 @@ def run_fit(estimator: Any, X: Any) -> Row:
 
 
 def _row(result: Any, cpu: float, nonzeros: int) -> Row:
+    # A tree from before Solver.work counted in the state.
     work = result.solver.work(result.state) if hasattr(result.solver, "work") else getattr(result.state, "steps", 0)
     return {
         "objective": float(result.objective),

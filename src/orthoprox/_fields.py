@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -32,12 +33,14 @@ def derive(obj: Any, **rules: Callable[[], Any]) -> None:
 def replace(obj: T, **changes: Any) -> T:
     """Copy with changes; fields that had been derived are derived again."""
     derived: frozenset[str] = getattr(obj, "_derived", frozenset())
-    kept = {
-        field.name: getattr(obj, field.name)
-        for field in dataclasses.fields(obj)  # type: ignore[arg-type]
-        if field.init and field.name not in derived
-    }
-    return type(obj)(**{**kept, **changes})
+    kept = {name: getattr(obj, name) for name in _init_fields(type(obj)) if name not in derived and name not in changes}
+    return type(obj)(**kept, **changes)
+
+
+@functools.cache
+def _init_fields(kind: Any) -> tuple[str, ...]:
+    """The fields that the constructor of a dataclass takes: states are copied at every step."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 def with_weight(obj: T, weight: float) -> T:
