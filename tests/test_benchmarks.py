@@ -20,8 +20,8 @@ import _paper  # noqa: E402
 import _plain  # noqa: E402
 import _runs  # noqa: E402
 import _scale  # noqa: E402
-
 import oadmm as benchmark  # noqa: E402
+
 from orthoprox import SOLVERS  # noqa: E402
 
 

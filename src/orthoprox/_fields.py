@@ -33,8 +33,10 @@ def derive(obj: Any, **rules: Callable[[], Any]) -> None:
 def replace(obj: T, **changes: Any) -> T:
     """Copy with changes; fields that had been derived are derived again."""
     derived: frozenset[str] = getattr(obj, "_derived", frozenset())
-    kept = {name: getattr(obj, name) for name in _init_fields(type(obj)) if name not in derived and name not in changes}
-    return type(obj)(**kept, **changes)
+    kind: Any = type(obj)
+    kept = {name: getattr(obj, name) for name in _init_fields(kind) if name not in derived and name not in changes}
+    twin: T = kind(**kept, **changes)
+    return twin
 
 
 @functools.cache
