@@ -9,6 +9,9 @@ TORCH   ?= torch==2.13.0
 JAX     ?= jax>=0.4.32
 WORKERS ?= auto
 MARKERS ?= not backends and not slow
+# make fuzz: cases of each campaign, and where the draw begins
+CASES   ?= 500
+SEED    ?= 0
 ARGS    ?=
 
 PIP_FLAGS := -qq --disable-pip-version-check
@@ -24,7 +27,7 @@ $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage slow bench baseline check backends format clean
+.PHONY: help venv demo test coverage slow fuzz bench baseline check backends format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -56,6 +59,9 @@ coverage: $(VENV)/.stamp  ## the same, and which lines they run: at least 95 %
 
 slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTHOPROX_DATA names its folder)
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "slow and not backends" $(ARGS)
+
+fuzz: $(VENV)/.stamp  ## try CASES random cases of everything (ARGS=tests/fuzz/test_problems.py for one campaign)
+	$(PYTEST) ORTHOPROX_FUZZ_CASES=$(CASES) $(VENV)/bin/python -m pytest -q $(XDIST) -o addopts= --import-mode=importlib --hypothesis-seed=$(SEED) $(or $(ARGS),tests/fuzz)
 
 backends: $(XVENV)/.stamp  ## run the tests that need PyTorch or JAX, in .venv-backends
 	$(PYTEST) JAX_PLATFORMS=cpu $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
