@@ -20,14 +20,15 @@ class LinearMap(abc.ABC):
     columns : int or None
         The n this map expects of X; None if any n works.
     left : bool
-        Whether the map is a product from the left, so that ``A(X S) = A(X) S`` for every r-by-r S.
+        Whether the map is a product from the left, so that ``A(X S) = A(X) S`` for every r-by-r S; solvers then need
+        fewer products. A class that does not say so is taken to be none.
     tightness : float or None
         The c > 0 with ``A(A.adjoint(Z)) = c Z`` for all Z; None when there is none, or none is known.
     """
 
     norm: float
     columns: int | None
-    left: ClassVar[bool] = True
+    left: ClassVar[bool] = False
 
     @property
     def tightness(self) -> float | None:

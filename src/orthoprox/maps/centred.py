@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from array_api_compat import device, is_array_api_obj
 
@@ -42,6 +42,8 @@ class Centred(LinearMap):
     array([[-1.,  0.],
            [ 1.,  0.]])
     """
+
+    left: ClassVar[bool] = True
 
     B: LinearMap
     mean: Array = DERIVED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from orthoprox._fields import require
 from orthoprox._namespace import array_namespace
@@ -34,6 +35,8 @@ class Difference(LinearMap):
            [ 5.],
            [-8.]])
     """
+
+    left: ClassVar[bool] = True
 
     periodic: bool = False
     columns: int | None = None

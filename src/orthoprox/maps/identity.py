@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
@@ -18,6 +19,8 @@ class Identity(LinearMap):
     >>> Identity().norm
     1.0
     """
+
+    left: ClassVar[bool] = True
 
     @property
     def norm(self) -> float:  # type: ignore[override]

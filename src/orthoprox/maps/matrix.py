@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from orthoprox._checks import check_matrix
 from orthoprox._fields import DERIVED, derive
@@ -39,6 +40,8 @@ class Matrix(LinearMap):
     >>> round(A.norm, 6)
     3.0
     """
+
+    left: ClassVar[bool] = True
 
     B: Array
     norm: float = DERIVED

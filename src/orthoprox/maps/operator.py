@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -41,6 +41,8 @@ class Operator(LinearMap):
     array([[3.],
            [3.]])
     """
+
+    left: ClassVar[bool] = True
 
     L: Any
     norm: float = DERIVED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from array_api_compat import is_array_api_obj
 
@@ -35,6 +36,8 @@ class ScaledRows(LinearMap):
     array([[0.6, 0.8],
            [0. , 1. ]])
     """
+
+    left: ClassVar[bool] = True
 
     B: LinearMap
     factors: Array

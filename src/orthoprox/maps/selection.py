@@ -48,6 +48,8 @@ class Selection(LinearMap):
            [9.]])
     """
 
+    left: ClassVar[bool] = True
+
     chosen: tuple[int, ...]
     columns: int
     norm: float = DERIVED

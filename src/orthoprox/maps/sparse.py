@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -43,6 +43,8 @@ class Sparse(LinearMap):
     array([[3.],
            [2.]])
     """
+
+    left: ClassVar[bool] = True
 
     B: Any
     norm: float = DERIVED

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-from typing import Any
-
 from array_api_compat import device
 
 from orthoprox._linalg import symmetric
@@ -21,18 +18,7 @@ LARGEST = 3000
 def formable(problem: Problem) -> bool:
     """Whether f is quadratic and both its Hessian and A act on every column of X in the same way."""
     f = problem.f
-    quadratic = isinstance(f, Zero) or (isinstance(f, QuadraticTerm) and is_dataclass(f))
-    return quadratic and _all_left(f) and problem.A.left
-
-
-def _all_left(part: Any) -> bool:
-    if isinstance(part, LinearMap):
-        return bool(part.left)
-    if isinstance(part, (tuple, list)):
-        return all(_all_left(item) for item in part)
-    if is_dataclass(part):
-        return all(_all_left(getattr(part, field.name)) for field in fields(part))
-    return True
+    return isinstance(f, (Zero, QuadraticTerm)) and f.left and problem.A.left
 
 
 def hessian(problem: Problem, like: Array) -> Array:

@@ -9,6 +9,7 @@ from orthoprox._linalg import inner, norm, rounding
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._curvature import local_lipschitz
+from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._linesearch import barzilai_borwein
 from orthoprox.solvers._schedules import entry_slope, in_units_of_map
 from orthoprox.terms import ProximableTerm
@@ -119,18 +120,13 @@ def _search(
     merit: PenaltyFunction, now: Point, y: Array, G: Array, a: float, value: float, lead: float
 ) -> tuple[Point, Array, float]:
     """The point at the first acceptable step size along -G; one product with the data for all trials."""
-    problem = merit.problem
-    ahead = problem.at(-1.0 * G)
+    curve = Curve(merit.problem, now, -1.0 * G)
     square = float(inner(G, G))
     slack = rounding(G, value)
 
     def trial(a: Scalar) -> tuple[Point, Array, float]:
-        X, S = problem.M.retraction(now.X, a * ahead.X)
-        HX = None if now.HX is None else (now.HX + a * ahead.HX) @ S
-        carried = problem.A.left and now.AX is not now.X  # for A = I, A(X) is X
-        AX = (now.AX + a * ahead.AX) @ S if carried else problem.A(X)
-        new = Point(X, HX, AX)
-        y_new = merit.partner(AX)
+        new = curve.at(a)
+        y_new = merit.partner(new.AX)
         return new, y_new, merit.change(now, y, new, y_new)
 
     outcome = trial(a)

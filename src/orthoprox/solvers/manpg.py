@@ -14,10 +14,10 @@ from orthoprox._fields import replace, require
 from orthoprox._linalg import norm, rounding
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
-from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
 from orthoprox.solvers._curvature import local_lipschitz
+from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._dual import dual_tangent_step
 from orthoprox.solvers._newton import TangentStep, tangent_step
 
@@ -193,20 +193,16 @@ class ManPG(Solver[ManPGState]):
 
     def _search(self, problem: Problem, state: ManPGState) -> tuple[Point, float]:
         """The point along V where the objective has decreased enough, and the fraction of V it took."""
-        M, A, f, g, h = problem.M, problem.A, problem.f, problem.g, problem.h
+        f, g, h = problem.f, problem.g, problem.h
         now, V = state.now, state.V
         X = now.X
-        HV = f.product(V)  # the one product with the data of this iteration
-        AV = A(V) if A.left and not isinstance(A, Identity) else None
+        curve = Curve(problem, now, V)  # the one product with the data of this iteration
         g_now, h_now = g.value(X), h.value(now.AX)
 
         def trial(alpha: float) -> tuple[Point, Scalar]:
-            X_new, S = M.retraction(X, alpha * V)
-            HX = None if HV is None else (now.HX + alpha * HV) @ S
-            AX = A(X_new) if AV is None else (now.AX + alpha * AV) @ S
-            new = Point(X_new, HX, AX)
-            change = f.change(X, now.HX, X_new, HX) - (g.value(X_new) - g_now) + (h.value(AX) - h_now)
-            return new, change
+            new = curve.at(alpha)
+            smooth = f.change(X, now.HX, new.X, new.HX) - (g.value(new.X) - g_now)
+            return new, smooth + (h.value(new.AX) - h_now)
 
         wanted = self.delta / state.length * float(norm(V)) ** 2
         xp = array_namespace(X)

@@ -17,6 +17,7 @@ from orthoprox.manifolds.stiefel import Retraction, Stiefel
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._augmented import lagrangian_change, prox_point, smooth_part, smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._linesearch import backtrack, barzilai_borwein
 from orthoprox.solvers._schedules import PenaltyRule, default_penalty, default_smoothing
 from orthoprox.terms.envelope import envelope_prox
@@ -124,7 +125,7 @@ class OADMMRR(Solver[OADMMRRState]):
         return OADMMRRState(t=0, now=now, y=now.AX, z=0.0 * now.AX, X_prev=X_prev, G_prev=G_prev, trials=0)
 
     def step(self, problem: Problem, state: OADMMRRState) -> OADMMRRState:
-        M, g, h, A = problem.M, problem.g, problem.h, problem.A
+        M, g, h = problem.M, problem.g, problem.h
         now, y, z = state.now, state.y, state.z
         X = now.X
         xp, backend = array_namespace(X), backend_of(X)
@@ -137,13 +138,10 @@ class OADMMRR(Solver[OADMMRRState]):
         G = smooth_part_gradient(problem, now, y, z, beta) - g.subgradient(X)
         D = -1.0 * M.direction(X, G, self.rho)
         G_1, b = self._first_step_size(M, state, G, beta)
-        ahead = problem.at(D)  # the one product with the data of this iteration
+        curve = Curve(problem, now, D, self.retraction)  # the one product with the data of this iteration
 
         def trial(eta: Scalar) -> tuple[Point, Scalar]:
-            X_new, S = M.retraction(X, eta * D, self.retraction)
-            HX = None if now.HX is None else (now.HX + eta * ahead.HX) @ S
-            AX = (now.AX + eta * ahead.AX) @ S if A.left else A(X_new)
-            new = Point(X_new, HX, AX)
+            new = curve.at(eta)
             return new, lagrangian_change(problem, now, new, y, z, beta)
 
         size = xp.abs(smooth_part(problem, now, y, z, beta)) + xp.abs(g.value(X)) + 1e-300

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from array_api_compat import device
@@ -141,7 +141,7 @@ class OBCD(Solver[OBCDState]):
 
     def for_problem(self, problem: Problem) -> Self:
         _check_structure(problem)
-        n, one_matrix = problem.M.n, _has_one_matrix(problem.f)
+        n, one_matrix = problem.M.n, isinstance(problem.f, QuadraticTerm) and problem.f.left
         sweep = self.sweep
         if sweep is None:
             possible = one_matrix and n <= MOST_ROWS and importlib.util.find_spec("numba") is not None
@@ -281,16 +281,6 @@ def _scales_entries(A: LinearMap) -> bool:
     if isinstance(A, (Scaled, Product, Sum)):
         return all(_scales_entries(part) for part in A.members)
     return isinstance(A, (Identity, Entries))
-
-
-def _has_one_matrix(term: Any) -> bool:
-    """Whether f is quadratic with a product from the left, which is one n-by-n matrix for all columns."""
-    if not (isinstance(term, QuadraticTerm) and is_dataclass(term)):
-        return False
-    values = [getattr(term, field.name) for field in fields(term)]
-    inner = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
-    maps = all(part.left for part in inner if isinstance(part, LinearMap))
-    return maps and all(_has_one_matrix(part) for part in inner if isinstance(part, QuadraticTerm))
 
 
 def _jumps_at_zero(problem: Problem) -> bool:

@@ -17,6 +17,7 @@ from orthoprox.backends import backend_of
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
+from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._points import select
 from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_near, prox_certificate
 
@@ -135,19 +136,16 @@ class SPGMRR(Solver[SPGMRRState]):
         return SPGMRRState(t=0, now=now, mu0=mu0, eta=eta, calm=0, trials=0)
 
     def step(self, problem: Problem, state: SPGMRRState) -> SPGMRRState:
-        M, A, now = problem.M, problem.A, state.now
+        M, now = problem.M, state.now
         X = now.X
         backend = backend_of(X)
         mu = self._smoothing.at(state.mu0, state.t)
         G, change_at, slack = objective_near(problem, now, mu)
         D = -1.0 * M.tangent(X, G)
-        ahead = problem.at(D)  # the one product with the data of this iteration
+        curve = Curve(problem, now, D, self.retraction)  # the one product with the data of this iteration
 
         def trial(eta: Scalar) -> tuple[Point, Scalar]:
-            X_new, S = M.retraction(X, eta * D, self.retraction)
-            HX = None if now.HX is None else (now.HX + eta * ahead.HX) @ S
-            AX = (now.AX + eta * ahead.AX) @ S if A.left else A(X_new)
-            new = Point(X_new, HX, AX)
+            new = curve.at(eta)
             return new, change_at(new)
 
         wanted = inner(D, D) / 2
@@ -161,7 +159,7 @@ class SPGMRR(Solver[SPGMRRState]):
             return eta, *trial(eta), run[3] + 1
 
         if self.length == "fixed":
-            new, _ = trial(1 / (1 / state.eta + A.norm**2 / mu))
+            new, _ = trial(1 / (1 / state.eta + problem.A.norm**2 / mu))
             trials = 1
         else:
             first = (state.eta, *trial(state.eta), 1)

@@ -81,6 +81,11 @@ class SmoothTerm(Term):
         """Whether ``f(XQ) = f(X)`` for every orthogonal Q: then f depends on the span of X alone."""
         return False
 
+    @property
+    def left(self) -> bool:
+        """Whether ``product(X S) = product(X) S`` for every r-by-r S: what is known at X then follows at X S."""
+        return False
+
     @abc.abstractmethod
     def gradient(self, X: Array) -> Array:
         """The gradient at X."""

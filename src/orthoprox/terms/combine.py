@@ -94,6 +94,10 @@ class QuadraticSum(QuadraticTerm):
     def rotation_invariant(self) -> bool:
         return all(f.rotation_invariant for f in self.parts)
 
+    @property
+    def left(self) -> bool:
+        return all(f.left for f in self.parts)
+
     def product(self, X: Array) -> Array:
         return self.weight * _add_up([f.product(X) for f in self.parts])
 
@@ -147,6 +151,10 @@ class SmoothSum(SmoothTerm):
 
     def gradient(self, X: Array) -> Array:
         return self.weight * _add_up([f.gradient(X) for f in self.parts])
+
+    @property
+    def left(self) -> bool:
+        return all(f.left for f in self._sorted()[0])
 
     def product(self, X: Array) -> Array | None:
         quadratic, _ = self._sorted()

@@ -73,6 +73,10 @@ class ComposedQuadratic(QuadraticTerm):
     def rotation_invariant(self) -> bool:
         return self.f.rotation_invariant and self.A.left
 
+    @property
+    def left(self) -> bool:
+        return self.f.left and self.A.left
+
     def product(self, X: Array) -> Array:
         return self.weight * self.A.adjoint(self.f.product(self.A(X)))
 

@@ -41,6 +41,10 @@ class Zero(SmoothTerm, EntrywiseTerm, ConvexTerm):
     def rotation_invariant(self) -> bool:
         return True
 
+    @property
+    def left(self) -> bool:
+        return True
+
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         return 0.0
 

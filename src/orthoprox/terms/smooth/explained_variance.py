@@ -58,6 +58,10 @@ class ExplainedVariance(QuadraticTerm):
     def rotation_invariant(self) -> bool:
         return bool(self.B.left)
 
+    @property
+    def left(self) -> bool:
+        return bool(self.B.left)
+
     def product(self, X: Array) -> Array:
         return -self.weight * self.gram(X)
 

@@ -69,6 +69,10 @@ class LeastSquares(QuadraticTerm):
     def upper_curvature(self) -> float:
         return self.lipschitz if self.weight >= 0 else 0.0
 
+    @property
+    def left(self) -> bool:
+        return self.gram.left
+
     def product(self, X: Array) -> Array:
         return self.weight * self.gram(X)
 

@@ -43,6 +43,10 @@ class Linear(QuadraticTerm):
     def lipschitz(self) -> float:
         return 0.0
 
+    @property
+    def left(self) -> bool:
+        return True
+
     def product(self, X: Array) -> Array:
         return array_namespace(X).zeros_like(X)
 

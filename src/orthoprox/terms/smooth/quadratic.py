@@ -75,6 +75,10 @@ class Quadratic(QuadraticTerm):
     def rotation_invariant(self) -> bool:
         return bool(self.Q.left)
 
+    @property
+    def left(self) -> bool:
+        return bool(self.Q.left)
+
     def product(self, X: Array) -> Array:
         return self.weight * self.Q(X)
 

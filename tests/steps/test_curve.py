@@ -1,0 +1,45 @@
+"""Products along a line search: carried where they are products from the left, computed where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoprox import SOLVERS, Iterations, Problem, UnsupportedProblem, named, solve
+from orthoprox.maps import Difference, Entries
+from orthoprox.terms import L1, ExplainedVariance, LeastSquares, LInf
+from steps.cases import MASK, B, M, T
+from steps.checks import check_products
+
+MASKED = LeastSquares(Entries(MASK), T)
+NOT_LEFT = {
+    "a mask in f": Problem.of(MASKED + 0.3 * L1(), over=M),
+    "a mask in a part of f": Problem.of(ExplainedVariance(B, 0.1) + MASKED + 0.3 * L1(), over=M),
+    "masks in f and h": Problem.of(MASKED + 0.3 * L1() @ Entries(~MASK), over=M),
+    "a mask in f, differences in h": Problem.of(MASKED + 0.02 * LInf() @ Difference(), over=M),
+}
+
+
+def test_terms_know_whether_they_multiply_from_the_left(rng):
+    X, S = rng.standard_normal((9, 3)), rng.standard_normal((3, 3))
+    for problem in NOT_LEFT.values():
+        assert not problem.f.left
+        assert not np.allclose(problem.f.product(X @ S), problem.f.product(X) @ S)
+    assert ExplainedVariance(B, 0.1).left
+
+
+@pytest.mark.parametrize("kind", NOT_LEFT)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_state_holds_the_products_of_its_point(name, kind):
+    problem = NOT_LEFT[kind]
+    try:
+        solver = named(name).for_problem(problem)
+        solver.init(problem, M.random(3))
+    except UnsupportedProblem:
+        return
+    state = solver.init(problem, M.random(3))
+    for _ in range(4):
+        state = solver.step(problem, state)
+        check_products(problem, solver.certificate(problem, state).point)
+    result = solve(problem, name, seed=3, stop=Iterations(40))
+    assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)
