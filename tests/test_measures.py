@@ -7,9 +7,18 @@ import pytest
 
 from orthoprox import Problem, Stiefel
 from orthoprox.maps import Matrix
-from orthoprox.problem import Certificate, Point, criticality, extrapolate, nonzeros, sparsity
+from orthoprox.problem import (
+    Certificate,
+    Criticality,
+    Point,
+    criticality,
+    extrapolate,
+    nonzeros,
+    relative_criticality,
+    sparsity,
+)
 from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, Linear, Quadratic
-from steps.cases import PROBLEMS, B, C, M, S, T, random_triple
+from steps.cases import PROBLEMS, B, C, M, R, S, T, random_triple
 
 
 def stationarity(X, G):
@@ -35,9 +44,7 @@ def test_criticality_with_the_l1_norm(seed):
     assert found.total == pytest.approx(sum(wanted))
     assert (y == 0).any() and (np.abs(z)[y == 0] > w).any()
 
-    relative = criticality(problem, Certificate(problem.at(X), y, z), relative=True)
-    sizes = (1 + np.linalg.norm(X) + np.linalg.norm(y), 1 + np.linalg.norm(z), 1 + np.linalg.norm(gradient))
-    assert relative == pytest.approx(np.array(wanted) / sizes, rel=1e-12)
+    check_relative(problem, X, y, z, gradient, v * np.sqrt(5), np.array(wanted))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -54,8 +61,29 @@ def test_criticality_with_groups_of_a_matrix(seed):
     wanted = (norm(C @ X - y), norm(gaps), stationarity(X, gradient + C.T @ z))
     assert parts == pytest.approx(wanted, rel=1e-12)
     assert all(type(part) is float for part in parts)
-    sizes = (1 + norm(C @ X) + norm(y), 1 + norm(z), 1 + norm(gradient))
-    assert criticality(problem, at, relative=True) == pytest.approx(np.array(wanted) / sizes, rel=1e-12)
+    check_relative(problem, X, y, z, gradient, 0.0, np.array(wanted))
+
+
+def check_relative(problem, X, y, z, gradient, of_g, wanted):
+    """Shares of the sizes of A(X), z and the gradients; the same for F times 2^60 and A times 2^-40."""
+    norm, a, root = np.linalg.norm, problem.A.norm, np.sqrt(R)
+    slope = problem.f.lipschitz * root + norm(gradient) + of_g + a * norm(z)
+    sizes = (a * root + norm(y), norm(z) + slope / a, slope)
+    for unit, inside in ((1.0, 1.0), (2.0**60, 2.0**-40)):
+        large = Problem(
+            M=M, f=unit * problem.f, g=unit * problem.g, h=unit / inside * problem.h, A=inside * problem.A
+        )  # both kinds of h are positively homogeneous
+        at = Certificate(large.at(X), inside * y, unit / inside * z)
+        found = relative_criticality(large, at, criticality(large, at))
+        assert found == pytest.approx(wanted / sizes, rel=1e-12)
+
+
+def test_relative_criticality_is_at_most_one_and_nothing_is_no_share():
+    at = lambda problem, z: Certificate(problem.at(X), problem.A(X), z)
+    X, empty, only_h = M.random(0), Problem(M=M), Problem(M=M, h=L1())
+    assert relative_criticality(empty, at(empty, 0 * X), Criticality(0.0, 0.0, 0.0)).total == 0
+    parts = criticality(only_h, at(only_h, 0 * X))
+    assert relative_criticality(only_h, at(only_h, 0 * X), parts) == (0.0, 1.0, 0.0)
 
 
 def test_critical_points():

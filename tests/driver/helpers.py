@@ -34,6 +34,7 @@ def dummy(t=0, seconds=0.0, total=1.0, objective=0.0, objectives=(), relative=No
     """A snapshot as far as the rules look at it."""
     return SimpleNamespace(
         t=t,
+        X=np.eye(2),
         seconds=seconds,
         objective=objective,
         criticality_parts=Criticality(0.0, 0.0, total),

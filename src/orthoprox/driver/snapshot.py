@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from orthoprox._types import Array
 from orthoprox.driver.result import History
-from orthoprox.problem import Certificate, Criticality, Problem, criticality, sparsity
+from orthoprox.driver.units import Units
+from orthoprox.problem import Certificate, Criticality, Problem, criticality, relative_criticality, sparsity
 from orthoprox.solvers import Solver
 from orthoprox.solvers._base import Measured
 
@@ -45,10 +46,12 @@ class Snapshot:
         seconds: float,
         record: Record | None = None,
         limit: int | None = None,
+        units: Units | None = None,
     ) -> None:
         self.problem, self.solver, self.state = problem, solver, state
         self.t, self.seconds, self.limit = t, seconds, limit
         self._record = record
+        self._units = Units(problem, problem) if units is None else units
 
     @property
     def history(self) -> History:
@@ -65,32 +68,41 @@ class Snapshot:
         return self.solver.point(self.state)
 
     @cached_property
-    def certificate(self) -> Certificate:
-        """The triple at which stationarity is measured."""
-        return self.solver.certificate(self.problem, self.state)
+    def _solved(self) -> Certificate:
+        """The certificate in the units in which the problem is solved."""
+        return self.solver.certificate(self._units.scaled, self.state)
 
     @cached_property
-    def _measured(self) -> Measured | None:
+    def certificate(self) -> Certificate:
+        """The triple at which stationarity is measured."""
+        return self._units.restore(self._solved)
+
+    @cached_property
+    def _known(self) -> Measured | None:
         return self.solver.measured(self.state)
 
     @cached_property
     def objective(self) -> float:
         """F at X."""
-        if self._measured is not None:
-            return float(self._measured.objective)
-        return float(self.problem.objective(self.certificate.point))
+        if self._known is not None:
+            return float(self._known.objective) / self._units.factor
+        return float(self._units.scaled.objective(self._solved.point)) / self._units.factor
+
+    @cached_property
+    def _solved_parts(self) -> Criticality:
+        if self._known is not None:
+            return self._known.criticality
+        return criticality(self._units.scaled, self._solved)
 
     @cached_property
     def criticality_parts(self) -> Criticality:
         """The three parts of Crit."""
-        if self._measured is not None:
-            return self._measured.criticality
-        return criticality(self.problem, self.certificate)
+        return self._units.restore_parts(self._solved_parts)
 
     @cached_property
     def relative_criticality_parts(self) -> Criticality:
-        """The three parts of Crit, relative to the size of what they compare."""
-        return criticality(self.problem, self.certificate, relative=True)
+        """The three parts of Crit, as shares of what they compare."""
+        return relative_criticality(self._units.scaled, self._solved, self._solved_parts)
 
     @property
     def criticality(self) -> float:
@@ -100,14 +112,16 @@ class Snapshot:
     @cached_property
     def answer(self) -> Certificate:
         """The triple that the run returns if it ends here."""
-        return self.solver.answer(self.problem, self.state)
+        return self._units.restore(self.solver.answer(self._units.scaled, self.state))
 
     def remeasure(self) -> Snapshot:
         """The answer, measured with products computed anew instead of those the solver carries."""
-        fresh = Snapshot(self.problem, self.solver, self.state, self.t, self.seconds, self._record, self.limit)
-        fresh.X = self.answer.point.X
-        fresh.certificate = Certificate(self.problem.at(fresh.X), self.answer.y, self.answer.z)
-        fresh._measured = None
+        fresh = Snapshot(
+            self.problem, self.solver, self.state, self.t, self.seconds, self._record, self.limit, self._units
+        )
+        X, y, z = self.answer.point.X, self.answer.y, self.answer.z
+        fresh.X, fresh._known = X, None
+        fresh._solved = Certificate(self._units.scaled.at(X), y, z * self._units.factor)
         return fresh
 
     @cached_property

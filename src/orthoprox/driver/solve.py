@@ -17,6 +17,7 @@ from orthoprox.driver.result import Result, RunFailed, Status
 from orthoprox.driver.snapshot import Snapshot
 from orthoprox.driver.start import check_user_functions, starting_point
 from orthoprox.driver.stopping import Critical, Iterations, NotFinite, Rule, When, as_rule
+from orthoprox.driver.units import Units, choose_units
 from orthoprox.problem import Criticality, Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.solvers._base import S
@@ -69,7 +70,8 @@ def solve(
     seed : int
         For the random point.
     stop : Rule
-        When to stop; ``Iterations(1000) | Critical(1e-6)`` by default. A function of a snapshot also works.
+        When to stop; ``Iterations(1000) | Critical(1e-7, relative=True)`` by default, which does not depend on the
+        units of the data. A function of a snapshot also works.
     record : Recorder, optional
         What to measure and how often; everything, at every iteration, by default.
     observers : sequence of callables
@@ -107,9 +109,10 @@ def solve(
     if not isinstance(method, Solver):
         raise TypeError(f"solver must be the name of a solver or a Solver; given {type(method).__name__}.")
     method.scope.admit(problem, method.name)
-    method = method.for_problem(problem)
-    rule = Iterations(1000) | Critical(1e-6) if stop is None else as_rule(stop)
-    run = _Run(problem, method, rule, Recorder() if record is None else record, observers)
+    units = choose_units(problem)
+    method = method.for_problem(units.scaled)
+    rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)
+    run = _Run(units, method, rule, Recorder() if record is None else record, observers)
     if resume is None:
         return run.from_point(*starting_point(problem, X0, seed))
     if X0 is not None:
@@ -124,15 +127,17 @@ class _Run:
 
     def __init__(
         self,
-        problem: Problem,
+        units: Units,
         solver: Solver[Any],
         rule: Rule,
         record: Recorder,
         observers: Sequence[Observer],
     ) -> None:
-        self.problem, self.solver, self.rule = problem, solver, rule
+        self.units, self.problem, self.solver, self.rule = units, units.problem, solver, rule
         self.record, self.observers = record, observers
-        self.notes = [*problem.notes, *solver.scope.beyond(problem, solver.name)]
+        self.notes = [*self.problem.notes, *solver.scope.beyond(self.problem, solver.name)]
+        if units.factor != 1:
+            self.notes.append(f"F was multiplied by {units.factor:g} inside; the solver's settings refer to that")
         self._success = False  # whether the rule, and no observer, has called the run converged
 
     def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
@@ -141,7 +146,7 @@ class _Run:
         try:
             self.problem.check(X0)
             check_user_functions(self.problem, X0)
-            state = self.solver.init(self.problem, X0)
+            state = self.solver.init(self.units.scaled, X0)
         except (ValueError, TypeError):
             raise  # the message is a sentence already
         except Exception as error:
@@ -168,7 +173,7 @@ class _Run:
         return self.go(state, int(state.t), 0.0)
 
     def _template(self) -> Any:
-        return self.solver.init(self.problem, self.problem.M.random(0, like=self.problem.like))
+        return self.solver.init(self.units.scaled, self.problem.M.random(0, like=self.problem.like))
 
     def go(self, state: Any, t: int, seconds: float) -> Result[Any]:
         status: Status | None = None
@@ -176,7 +181,7 @@ class _Run:
         reached = verified = (state, t, seconds)
         since = time.perf_counter()
         try:
-            for t, state in enumerate(iterate(self.problem, self.solver, state), start=t):  # noqa: B020
+            for t, state in enumerate(iterate(self.units.scaled, self.solver, state), start=t):  # noqa: B020
                 if self.record.due(t):
                     X = self.solver.point(state)
                     backend_of(X).finish(X)
@@ -211,7 +216,7 @@ class _Run:
         return result
 
     def _snapshot(self, state: Any, t: int, seconds: float) -> Snapshot:
-        return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit)
+        return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit, self.units)
 
     def _watch(self, now: Snapshot) -> Status | None:
         """Show the iteration to the rule, then record it, then show it to the observers."""

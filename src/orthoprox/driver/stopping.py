@@ -11,6 +11,7 @@ from typing import Any
 from array_api_compat import is_array_api_obj
 
 from orthoprox._fields import parts, require
+from orthoprox._linalg import rounding
 from orthoprox._namespace import array_namespace
 from orthoprox.backends import backend_of
 from orthoprox.driver.result import Status
@@ -116,7 +117,8 @@ class Critical(Rule):
     ----------
     tolerance : float
     relative : bool
-        Compare the relative criticality instead.
+        Compare the relative Crit instead, in which the units of the data cancel; what is within rounding of zero is
+        zero, so that runs in single precision end too.
     every : int
         Iterations between two measurements.
     """
@@ -132,8 +134,11 @@ class Critical(Rule):
     def __call__(self, now: Snapshot) -> Status | None:
         if now.t % self.every:
             return None
-        parts = now.relative_criticality_parts if self.relative else now.criticality_parts
-        return Status.CONVERGED if parts.total <= self.tolerance else None
+        if self.relative:
+            converged = now.relative_criticality_parts.total <= max(self.tolerance, rounding(now.X, 1.0))
+        else:
+            converged = now.criticality_parts.total <= self.tolerance
+        return Status.CONVERGED if converged else None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ def _by_gram(Y: Array, gram: Array) -> tuple[Array, Array]:
     squares, V = xp.linalg.eigh(gram)
     low, high = squares[0], squares[-1]
     worst = _ACCURATE[eps < 1e-12] / eps
-    return backend.cond(low * worst > high, _from_eigen, _by_svd_of, Y, squares, V)
+    # Squares this small have lost digits to underflow.
+    tiny = float(xp.finfo(Y.dtype).smallest_normal) / eps**2
+    return backend.cond((low * worst > high) & (low > tiny), _from_eigen, _by_svd_of, Y, squares, V)
 
 
 def _from_eigen(Y: Array, squares: Array, V: Array) -> tuple[Array, Array]:

@@ -175,3 +175,14 @@ def check_norm(norm: Any, owner: str) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"The norm of {owner} must be finite and not negative; given {value}.")
     return value
+
+
+def check_square(norm: float, like: Array, what: str) -> None:
+    """Refuse a norm whose square overflows or underflows."""
+    info = array_namespace(like).finfo(like.dtype)
+    low, high = (math.sqrt(float(bound)) for bound in (info.smallest_normal, info.max))
+    if norm != 0 and not low <= norm <= high:
+        raise ValueError(
+            f"The squares of {what} leave the range of {like.dtype}: the norm is {norm:.3g}, and must lie between "
+            f"{low:.0e} and {high:.0e}. Divide by a constant, for instance by 2.0**{round(math.log2(norm))}."
+        )

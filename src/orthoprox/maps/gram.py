@@ -9,7 +9,7 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, as_map
 from orthoprox.maps._host import identity_blocks, like_of, on_host, same_library
-from orthoprox.maps._norm import check_norm, norm_bound
+from orthoprox.maps._norm import check_norm, check_square, norm_bound
 from orthoprox.maps.matrix import Matrix
 
 
@@ -51,6 +51,7 @@ class Gram(LinearMap):
             raise ValueError(
                 f"Only a product from the left with a known number of columns has a Gram matrix; given {self.B!r}."
             )
+        check_square(self.B.norm, like_of(self.B), "the data")
         derive(self, H=self._gram_matrix, norm=self._bound)
         object.__setattr__(self, "norm", check_norm(self.norm, "Gram"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,28 +47,38 @@ class Criticality(NamedTuple):
         return self.primal + self.dual + self.stationarity
 
 
-def criticality(problem: Problem, certificate: Certificate, *, relative: bool = False) -> Criticality:
-    """Measure how far a triple is from a critical point.
-
-    Parameters
-    ----------
-    problem : Problem
-    certificate : Certificate
-    relative : bool
-        Divide the primal part by ``1 + |A(X)| + |y|``, the dual one by ``1 + |z|`` and the stationarity
-        by ``1 + |grad f(X)|``. On badly scaled data these pass early; the absolute ones do not.
-    """
+def criticality(problem: Problem, certificate: Certificate) -> Criticality:
+    """Measure how far a triple is from a critical point."""
     point, y, z = certificate.point, certificate.y, certificate.z
     gradient = problem.f.gradient_at(point.X, point.HX)
     G = gradient - problem.g.subgradient(point.X) + problem.A.adjoint(z)
     primal = norm(point.AX - y)
     dual = problem.h.subgradient_distance(y, z)
     stationarity = norm(problem.M.tangent(point.X, G))
-    if relative:
-        primal = primal / (1.0 + norm(point.AX) + norm(y))
-        dual = dual / (1.0 + norm(z))
-        stationarity = stationarity / (1.0 + norm(gradient))
     return Criticality(float(primal), float(dual), float(stationarity))
+
+
+def relative_criticality(problem: Problem, certificate: Certificate, parts: Criticality) -> Criticality:
+    """The parts of Crit as shares of what they compare, in which the units of the data cancel.
+
+    The primal part is a share of the sizes of A(X) and y, stationarity one of the sizes of the gradients, and the dual
+    part one of the sizes of z and of the gradients.
+    """
+    X, y, z, a = certificate.point.X, certificate.y, certificate.z, problem.A.norm
+    root = math.sqrt(problem.M.r)
+    # L_f |X| stands for a gradient that vanishes at the solution, as |A| |X| does for A(X).
+    gradient = norm(problem.f.gradient_at(X, certificate.point.HX)) + norm(problem.g.subgradient(X))
+    slope = (problem.f.lipschitz or 0.0) * root + float(gradient) + a * float(norm(z))
+    return Criticality(
+        _share(parts.primal, a * root + float(norm(y))),
+        _share(parts.dual, float(norm(z)) + (slope / a if a > 0 else 0.0)),
+        _share(parts.stationarity, slope),
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    """The part as a share of the whole, at most 1; nothing is no share."""
+    return part / max(part, whole) if part > 0 else part
 
 
 def nonzeros(X: Array, tolerance: float = 1e-6) -> int:

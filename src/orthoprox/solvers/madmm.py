@@ -23,6 +23,7 @@ from orthoprox.solvers._rgbb import (
     matching_penalty,
     rgbb,
 )
+from orthoprox.solvers._units import unit
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +110,9 @@ class MADMM(Solver[MADMMState]):
         least = least_penalty(problem.h)
         require(rho >= least, f"rho0 must be at least 2 W_h = {least:.6g} for this h; given {rho}.")
         now = problem.at(X0)
-        return MADMMState(t=0, now=now, Z=now.AX, U=0.0 * now.AX, rho=rho, L=L, length=FIRST_STEP_SIZE, inner=0)
+        return MADMMState(
+            t=0, now=now, Z=now.AX, U=0.0 * now.AX, rho=rho, L=L, length=FIRST_STEP_SIZE / unit(problem, L), inner=0
+        )
 
     def step(self, problem: Problem, state: MADMMState) -> MADMMState:
         h, A = problem.h, problem.A
@@ -117,7 +120,7 @@ class MADMM(Solver[MADMMState]):
 
         # X: the augmented Lagrangian with Z fixed, as accurately as the residual deserves
         merit = PenaltyFunction(problem, problem.g.subgradient(state.now.X), rho, -1.0 * U, fixed=Z)
-        tolerance = max(1e-8, self.inexact * rho * A.norm * float(norm(state.now.AX - Z)))
+        tolerance = max(1e-8 * unit(problem, state.L), self.inexact * rho * A.norm * float(norm(state.now.AX - Z)))
         found = rgbb(
             merit,
             state.now,
@@ -133,7 +136,7 @@ class MADMM(Solver[MADMMState]):
         Z_new = h.prox(AX + U, 1 / rho)
         U_new = U + AX - Z_new
 
-        scale = self._penalty_factor(problem, state.t, rho, AX - Z_new, Z_new - Z)
+        scale = self._penalty_factor(problem, state.L, state.t, rho, AX - Z_new, Z_new - Z)
         return MADMMState(
             t=state.t + 1,
             now=found.point,
@@ -145,11 +148,11 @@ class MADMM(Solver[MADMMState]):
             inner=state.inner + found.steps,
         )
 
-    def _penalty_factor(self, problem: Problem, t: int, rho: float, gap: Array, move: Array) -> float:
+    def _penalty_factor(self, problem: Problem, L: float, t: int, rho: float, gap: Array, move: Array) -> float:
         """The factor by which the penalty changes: 2, 1/2 or 1."""
         if t >= self.balance:
             return 1.0
-        primal, dual = float(norm(gap)), rho * float(norm(problem.A.adjoint(move)))
+        primal, dual = float(norm(gap)), rho * float(norm(problem.A.adjoint(move))) / unit(problem, L)
         if primal > max(10 * dual, rounding(gap, problem.A.norm * problem.M.r**0.5)):  # r unit columns in A
             return 2.0
         may_halve = rho / 2 >= _least_penalty(problem) * (1 - 1e-9)  # from L_f it may halve once, despite rounding

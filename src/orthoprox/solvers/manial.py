@@ -16,6 +16,8 @@ from orthoprox._types import Array
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._rgbb import FIRST_STEP_SIZE, PenaltyFunction, lipschitz_near, matching_penalty, rgbb
+from orthoprox.solvers._schedules import in_units_of_map
+from orthoprox.solvers._units import unit
 
 _INNER = ("tolerance", "doubling")
 _DUAL_STEPS = ("classical", "damped")
@@ -65,7 +67,7 @@ class ManIAL(Solver[ManIALState]):
     most_inner : int, optional
         The most inner steps in an iteration; 100 and 1000 by default.
     least_gradient : float
-        An X-step ends at a gradient below this, whatever its tolerance.
+        An X-step ends at a gradient below this, in units of the problem, whatever its tolerance.
     dual_step : {"classical", "damped"}
         The multiplier moves by the penalty times the residual, or by less, as in the analysis.
 
@@ -137,7 +139,7 @@ class ManIAL(Solver[ManIALState]):
             delta=math.inf,
             first_gap=math.inf,
             L=L,
-            length=FIRST_STEP_SIZE,
+            length=FIRST_STEP_SIZE / unit(problem, L),
             inner=0,
         )
 
@@ -152,7 +154,7 @@ class ManIAL(Solver[ManIALState]):
             state.now,
             length=state.length,
             ell=state.L + nu * problem.A.norm**2,
-            tolerance=tolerance,
+            tolerance=tolerance * unit(problem, state.L),
             most=most,
             done=state.inner,
         )
@@ -195,10 +197,12 @@ class ManIAL(Solver[ManIALState]):
         """Grow when the residual does not shrink; fall when only stationarity is missing."""
         nu0 = matching_penalty(problem, state.L) if self.nu0 is None else self.nu0
         tol = _default_tolerance(problem) if self.tol is None else self.tol
-        least = max(min(0.01, nu0), 2 * problem.h.weak_convexity)
+        u = unit(problem, state.L)
+        least = max(min(0.01 * in_units_of_map(problem, u), nu0), 2 * problem.h.weak_convexity)
         if delta >= tol:
             return min(self.rho * state.nu, 1000 * nu0) if delta > self.tau * state.delta else state.nu
-        return max(state.nu / self.rho, least) if kkt_residual(problem, point, Z) > 10 * tol else state.nu
+        stationary = kkt_residual(problem, point, Z, u) <= 10 * tol
+        return state.nu if stationary else max(state.nu / self.rho, least)
 
     def point(self, state: ManIALState) -> Array:
         return state.now.X
@@ -215,11 +219,11 @@ def _default_tolerance(problem: Problem) -> float:
     return 1e-10 * problem.M.n * problem.M.r
 
 
-def kkt_residual(problem: Problem, point: Point, Z: Array) -> float:
-    """How far (X, Z) is from stationary, relative: the larger of the parts for X and for Y."""
+def kkt_residual(problem: Problem, point: Point, Z: Array, u: float = 1.0) -> float:
+    """How far (X, Z) is from stationary, relative: the larger of the parts for X and for Y, in a unit u."""
     gradient = problem.f.gradient_at(point.X, point.HX)
     pull = gradient - problem.g.subgradient(point.X) - problem.A.adjoint(Z)
-    of_X = norm(problem.M.tangent(point.X, pull)) / (1 + norm(gradient))
-    s = 1.0 if problem.h.weak_convexity == 0 else min(1.0, 0.5 / problem.h.weak_convexity)
-    of_Y = norm(point.AX - problem.h.prox(point.AX - s * Z, s)) / s / (1 + norm(point.AX))
+    of_X = norm(problem.M.tangent(point.X, pull)) / (u + norm(gradient))
+    s = 1 / max(u, 2 * problem.h.weak_convexity)
+    of_Y = norm(point.AX - problem.h.prox(point.AX - s * Z, s)) / (s * u) / (1 + norm(point.AX))
     return max(float(of_X), float(of_Y))

@@ -32,6 +32,7 @@ from orthoprox.maps import Entries, Identity, LinearMap, Product, Scaled, Sum
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
 from orthoprox.solvers._curvature import descends, local_lipschitz
+from orthoprox.solvers._units import unit
 from orthoprox.terms import L0, L1, NegativePart, Nonnegative, QuadraticTerm, WeightedL1, Zero
 
 WORKING_SETS = ("random", "cyclic", "greedy-reduction", "greedy-violation")
@@ -89,7 +90,7 @@ class OBCD(Solver[OBCDState]):
         Which pairs: random ones; all of them in turn; or those with the largest promised decrease, or the largest
         violation of stationarity, in random groups of up to 20 rows.
     alpha : float
-        The weight of ``|V - I|^2 / 2``, a term that the theory needs; positive.
+        The weight of ``|V - I|^2 / 2``, a term that the theory needs, in units of the problem; positive.
     rounds : int, optional
         Rounds in a step. By default about 2000 pairs, at most n - 1 rounds; one round of the Jacobi sweep.
     refresh : int
@@ -175,17 +176,20 @@ class OBCD(Solver[OBCDState]):
         return OBCDState(t=0, now=problem.at(X0), H=H, L=L, largest=0.0, moved=0)
 
     def step(self, problem: Problem, state: OBCDState) -> OBCDState:
-        rng = generator(self.seed, state.t)
+        rng, alpha = generator(self.seed, state.t), self._alpha(problem, state)
 
         def choose(number: int, X: Any, G: Any) -> Any:
             number += state.t * self.rounds
-            return working_set(self.working_set, rng, number, X, G, float(state.L), self.alpha)
+            return working_set(self.working_set, rng, number, X, G, float(state.L), alpha)
 
         run = self._run_sequential if self.sweep == "sequential" else self._run_jacobi
         now, L, largest, moved = run(problem, state, choose)
         if (state.t + 1) % self.refresh == 0:
             now = self._refresh(problem, now)
         return OBCDState(t=state.t + 1, now=now, H=state.H, L=L, largest=largest, moved=moved)
+
+    def _alpha(self, problem: Problem, state: OBCDState) -> float:
+        return self.alpha * unit(problem, float(problem.f.lipschitz or state.L))
 
     def _run_sequential(
         self, problem: Problem, state: OBCDState, choose: Callable[..., Any]
@@ -196,7 +200,9 @@ class OBCD(Solver[OBCDState]):
         # Without HX the gradient of f is that of its linear part.
         linear = problem.f.gradient_at(X, 0.0 * X) - problem.g.subgradient(X) + K
         x, hx, c, h = (host(a) for a in (X, HX, linear, state.H))
-        X_new, HX_new, largest, moved = sequential_rounds(x, hx, c, W, h, choose, self.rounds, self.alpha)
+        X_new, HX_new, largest, moved = sequential_rounds(
+            x, hx, c, W, h, choose, self.rounds, self._alpha(problem, state)
+        )
         new = backend_of(X).from_numpy(X_new, X)
         return Point(new, backend_of(X).from_numpy(HX_new, X), problem.A(new)), state.L, largest, moved
 
@@ -207,12 +213,12 @@ class OBCD(Solver[OBCDState]):
         f, now, L = problem.f, state.now, state.L
         W, K = _entries(problem, now.X)
         K = K - problem.g.subgradient(now.X)
-        largest, moved = 0.0, 0
+        largest, moved, alpha = 0.0, 0, self._alpha(problem, state)
         for number in range(self.rounds):
             X, G = host(now.X), host(f.gradient_at(now.X, now.HX) + K)
             pairs = choose(number, X, G + slopes(W, X))
             while True:
-                X_new, gain, went = jacobi_sweep(X, G, W, pairs, float(L), self.alpha)
+                X_new, gain, went = jacobi_sweep(X, G, W, pairs, float(L), alpha)
                 new = backend_of(now.X).from_numpy(X_new, now.X)
                 if f.lipschitz is not None or bool(descends(f, now.X, new, L)) or L > 1e30:
                     break

@@ -19,7 +19,9 @@ from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
 from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._points import select
+from orthoprox.solvers._rgbb import lipschitz_near
 from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_near, prox_certificate
+from orthoprox.solvers._units import unit
 
 LENGTHS = ("backtracking", "fixed")
 MOST_HALVINGS = 12
@@ -64,7 +66,7 @@ class SPGMRR(Solver[SPGMRRState]):
         The fixed step size is ``1 / (a + |A|^2/mu)`` with ``a = L_f + (sqrt(r + 1) + 1/2) (C_h |A| + C_f)``, where C_f
         bounds the gradient of f - g on the manifold. It needs no search, but is far smaller than what a search finds.
     eta0 : float
-        The first step size that backtracking tries.
+        The first step size that backtracking tries, in units of the problem.
     grow_after : int, optional
         After this many iterations in a row without a halving the step size doubles. None is the published rule, under
         which step sizes only shrink.
@@ -132,7 +134,10 @@ class SPGMRR(Solver[SPGMRRState]):
     def init(self, problem: Problem, X0: Array) -> SPGMRRState:
         now = problem.at(X0)
         mu0 = self._smoothing.first(problem, now.AX, self.name)
-        eta = self.eta0 if self.length == "backtracking" else 1 / (_curvature(problem, now) or 1.0)
+        if self.length == "backtracking":
+            eta = self.eta0 / unit(problem, lipschitz_near(problem, X0))
+        else:
+            eta = 1 / (_curvature(problem, now) or 1.0)
         return SPGMRRState(t=0, now=now, mu0=mu0, eta=eta, calm=0, trials=0)
 
     def step(self, problem: Problem, state: SPGMRRState) -> SPGMRRState:

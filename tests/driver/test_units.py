@@ -1,0 +1,69 @@
+"""Units: F times a power of two gives the same answer, however large; what cannot be squared is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoprox import SOLVERS, Iterations, Problem, Status, Stiefel, UnsupportedProblem, solve
+from orthoprox.maps import Matrix
+from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares, LInf
+
+_rng = np.random.default_rng(5)
+B, C, T = _rng.standard_normal((20, 10)), _rng.standard_normal((6, 10)), _rng.standard_normal((20, 3))
+M = Stiefel(10, 3)
+
+
+def problems(unit, dtype=np.float64):
+    """The same problems in other units, by weights and by data."""
+    root = np.sqrt(unit)
+    b, c, t = (np.asarray(a, dtype=dtype) for a in (B, C, T))
+    return {
+        "l1 of data": Problem.of(ExplainedVariance(dtype(root) * b) + unit * 3 * L1(), over=M),
+        "groups of a matrix": Problem.of(LeastSquares(b, t, unit) + unit * 2 * GroupL2() @ Matrix(c), over=M),
+    }
+
+
+@pytest.mark.parametrize("power", [-900, -40, 60, 900])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_answer_does_not_depend_on_units(name, power):
+    unit = 2.0**power
+    for kind, problem in problems(1.0).items():
+        try:
+            plain = solve(problem, name, seed=1, stop=Iterations(8))
+        except UnsupportedProblem:
+            continue
+        other = solve(problems(unit)[kind], name, seed=1, stop=Iterations(8))
+        assert float(problem.objective(other.X)) == pytest.approx(other.objective / unit, rel=1e-12)
+        if abs(power) < 256:  # beyond that, published constants meet a problem of another size in their band
+            assert other.objective / unit == pytest.approx(plain.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "powers", "rel"), [(np.float64, (-500, 500), 1e-9), (np.float32, (-60, -20, 20, 60), 1e-4)]
+)
+def test_the_default_converges_to_the_same_point_in_all_units(dtype, powers, rel):
+    for kind, problem in problems(1.0, dtype).items():
+        plain = solve(problem, seed=0)
+        assert plain.status is Status.CONVERGED
+        for power in powers:
+            other = solve(problems(2.0**power, dtype)[kind], seed=0)
+            assert other.status is Status.CONVERGED and other.iterations > 0
+            assert other.objective / 2.0**power == pytest.approx(plain.objective, rel=rel)
+
+
+def test_squares_that_leave_the_range_are_refused_in_a_sentence():
+    for size in (1e160, 1e-160):
+        with pytest.raises(ValueError, match=r"squares of the data leave the range of float64.*Divide by a constant"):
+            ExplainedVariance(size * B)
+        with pytest.raises(ValueError, match="squares of A leave the range of float64"):
+            solve(Problem.of(ExplainedVariance(B) + L1() @ (size * Matrix(C)), over=M))
+
+
+def test_a_map_that_is_zero_makes_h_a_number():
+    shifted = LInf() @ (0.0 * Matrix(C))
+    problem = Problem.of(LeastSquares(0 * C) - 0.1 * LargestK(3) + shifted + 2.0, over=M)
+    assert problem.offset == 2.0 and problem.shape == (10, 3)
+    for name in SOLVERS:
+        assert np.isfinite(solve(problem, name, stop=Iterations(5)).objective)
+    assert solve(problem).status is Status.CONVERGED
