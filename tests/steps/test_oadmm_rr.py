@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from orthoprox import iterate, named
-from orthoprox.solvers import OADMMRRState
-from orthoprox.solvers._linesearch import MOST_TRIALS, backtrack, barzilai_borwein
+from orthoprox.solvers import OADMMRRState, oadmm_rr
+from orthoprox.solvers._linesearch import SHORTEST, backtrack, barzilai_borwein
 from orthoprox.terms.envelope import envelope_gradient
 from steps.cases import PROBLEMS, augmented, numerical_gradient, random_triple
 from steps.checks import check_products
@@ -125,10 +125,18 @@ def test_quotients(rng):
     assert barzilai_borwein(S, 0 * Z, "short") == 0
 
 
-def test_a_search_that_cannot_succeed_ends():
-    eta, _, trials = backtrack(lambda eta: (None, np.float64(1.0)), 1.0, 0.5, np.float64(1.0), 0.0)
-    assert trials == MOST_TRIALS
-    assert eta == 0.5 ** (MOST_TRIALS - 1)
+@pytest.mark.parametrize("gamma", [0.1, 0.5, 0.99])
+def test_a_search_that_cannot_succeed_ends_and_accepts_nothing(gamma):
+    eta, _, _, accepted = backtrack(lambda eta: (None, np.float64(1.0)), 1.0, gamma, np.float64(1.0), 0.0)
+    assert not accepted and gamma * SHORTEST <= eta <= SHORTEST
+
+
+def test_without_an_acceptable_step_x_stays(monkeypatch):
+    problem = PROBLEMS["plain l1, centred"]
+    solver = named("oadmm-rr", beta0=100.0)
+    state = solver.init(problem, problem.M.random(0))
+    monkeypatch.setattr(oadmm_rr, "lagrangian_change", lambda *_: np.float64(1.0))
+    assert np.all(solver.step(problem, state).now.X == state.now.X)
 
 
 def test_a_search_at_a_stationary_point_ends_at_once():
@@ -142,5 +150,4 @@ def test_a_length_that_leaves_the_domain_is_shortened():
     def trial(eta):
         return eta, np.float64(np.nan) if eta > 0.3 else np.float64(-eta)
 
-    eta, outcome, trials = backtrack(trial, 1.0, 0.5, np.float64(0.5), 0.0)
-    assert (eta, outcome, trials) == (0.25, 0.25, 3)
+    assert backtrack(trial, 1.0, 0.5, np.float64(0.5), 0.0) == (0.25, 0.25, 3, True)

@@ -2,6 +2,7 @@
 
 from orthoprox.active.active_set import ActiveSet
 from orthoprox.active.choose import best_of_rows, disjoint, fill, greedy, largest, restore, separate
+from orthoprox.active.corners import resolve_corners
 from orthoprox.active.minimise import ActivePoint, Budget, has_active_sets, minimise_near, minimise_on
 from orthoprox.active.subgradient import Subgradient, shortest, shortest_subgradient
 
@@ -18,6 +19,7 @@ __all__ = [
     "largest",
     "minimise_near",
     "minimise_on",
+    "resolve_corners",
     "restore",
     "separate",
     "shortest",

@@ -11,6 +11,7 @@ from orthoprox._trust_region import Model, Step, minimise
 from orthoprox._types import Array
 from orthoprox.active.active_set import ActiveSet
 from orthoprox.active.choose import restore
+from orthoprox.active.corners import resolve_corners
 from orthoprox.active.subgradient import Subgradient, shortest_subgradient
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import SparseStiefel, TangentSpace
@@ -27,7 +28,7 @@ _STRENGTHS = (
 _ROUGH = 0.03  # accuracy of a step after entries came or went: the next one will be on other entries
 _ACCURATE = 0.1  # of a step on entries that stay, at most; it improves with the gradient
 _PROJECTION = 1e-12  # accuracy of the tangent projection in Hessian products
-_STRONG = 1e-3  # of the largest entry of the subgradient: weaker entries stay out for now
+_STRONG = 1e-3  # of the largest entry of the subgradient: weaker entries stay out while the others can do without
 _OUTWARD = 0.3  # of the gradient on the set: entries enter when they would gain at least so much beside it
 _FLOOR = 1e-8  # of the gradient of f: what is shorter on the set is nearly rounding
 _AT_ONCE = 0.1  # of the step: a smaller entry that changes sign leaves before the step is tried again
@@ -151,7 +152,8 @@ def minimise_near(
     """
     if support is None:
         active = ActiveSet.at(problem, Y)
-        found = restore(Y, active.support, _STRENGTHS)
+        first = resolve_corners(Y, active.support, 1)
+        found = restore(Y, first[0] if first else active.support, _STRENGTHS)
     else:
         problem = Problem(M=problem.M, f=problem.f, offset=problem.offset)
         active = ActiveSet.fixed(support)
@@ -183,22 +185,35 @@ class _Landscape:
         if now.length <= tolerance or (self._entries == 0 and now.length > self.budget.start):
             return None
         on_set = _OnSet(problem, self.active, at, symmetric(at.X.T @ (now.z + gradient - problem.g.subgradient(at.X))))
-        signs, outward = self._entering(now)
+        signs, outward = self._entering(now, self.active, _STRONG)
         if max(on_set.inward, outward) <= tolerance:
             return None
         if outward > _OUTWARD * on_set.inward:
-            self.active = self.active.with_entries(signs)
-            on_set = _OnSet(problem, self.active, at, on_set.Lam)
+            on_set = self._enter(at, signs, outward, on_set.Lam)
         if on_set.inward <= _FLOOR * self._scale and now.length > 0.5 * last.length:
             return None  # zeros would enter only to leave at once
         before, self._entries = self._entries, int(array_namespace(signs).count_nonzero(self.active.support))
         self._rough = before != self._entries
         return self._model(on_set)
 
-    def _entering(self, now: Subgradient) -> tuple[Array, float]:
+    def _enter(self, at: Point, signs: Array, outward: float, Lam: Array) -> _OnSet:
+        """The model with the zeros that enter; with all of them where the strong ones alone cannot move.
+
+        Columns that meet nowhere else stay orthogonal only if a third entry, however weak, moves with the two.
+        """
+        before = self.active
+        self.active = before.with_entries(signs)
+        on_set = _OnSet(self.problem, self.active, at, Lam)
+        if on_set.inward < outward:
+            self.active = before.with_entries(self._entering(self.subgradient, before, 0.0)[0])
+            on_set = _OnSet(self.problem, self.active, at, Lam)
+        return on_set
+
+    @staticmethod
+    def _entering(now: Subgradient, active: ActiveSet, least: float) -> tuple[Array, float]:
         """The signs of the zeros that -G moves, where z is at the end of its interval, and how strongly it does."""
-        xp, active, G = array_namespace(now.z), self.active, now.G
-        strong = (active.support == 0) & (xp.abs(G) > _STRONG * xp.max(xp.abs(G)))
+        xp, G = array_namespace(now.z), now.G
+        strong = (active.support == 0) & (xp.abs(G) > least * xp.max(xp.abs(G)))
         up = strong & (now.z >= active.high) & (G < 0)
         down = strong & (now.z <= active.low) & (G > 0)
         signs = xp.astype(up, G.dtype) - xp.astype(down, G.dtype)

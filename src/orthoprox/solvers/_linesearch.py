@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,13 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 
-MOST_TRIALS = 60
+SHORTEST = 2.0**-60
+"""A search ends at this share of the first step size."""
 
 
 def backtrack(
     trial: Callable[[Scalar], tuple[Any, Scalar]], eta: Scalar, gamma: float, wanted: Scalar, slack: Scalar
-) -> tuple[Scalar, Any, Any]:
+) -> tuple[Scalar, Any, Any, Any]:
     """The first of eta, gamma eta, gamma^2 eta, ... whose change is at most ``-wanted * eta``, up to rounding.
 
     Parameters
@@ -26,15 +28,16 @@ def backtrack(
 
     Returns
     -------
-    eta, outcome, trials
-        The accepted step size, its outcome, and the number of trials.
+    eta, outcome, trials, accepted
+        The last step size, its outcome, the number of trials, and whether it is acceptable: if not, no step is.
     """
     outcome, change = trial(eta)
+    most = math.ceil(math.log(SHORTEST) / math.log(gamma))
 
     def refused(run: tuple[Any, ...]) -> Any:
         eta, _, change, trials = run
         # This form refuses a NaN: a shorter step may stay in the domain.
-        return ~(change <= slack - wanted * eta) & (trials < MOST_TRIALS)
+        return ~(change <= slack - wanted * eta) & (trials <= most)
 
     def shorten(run: tuple[Any, ...]) -> tuple[Any, ...]:
         eta, _, _, trials = run
@@ -43,8 +46,8 @@ def backtrack(
         return eta, outcome, change, trials + 1
 
     backend = backend_of(wanted) if hasattr(wanted, "dtype") else backend_of(change)
-    eta, outcome, _, trials = backend.while_loop(refused, shorten, (eta, outcome, change, 1))
-    return eta, outcome, trials
+    eta, outcome, change, trials = backend.while_loop(refused, shorten, (eta, outcome, change, 1))
+    return eta, outcome, trials, change <= slack - wanted * eta
 
 
 def barzilai_borwein(S: Array, Z: Array, kind: str) -> Scalar:

@@ -151,9 +151,13 @@ def lipschitz_near(problem: Problem, X: Array) -> float:
 
 def matching_penalty(problem: Problem, L: float) -> float:
     """The penalty whose curvature is that of f, L_f/|A|^2; by the slope of h when f has none. At least 4 W_h."""
-    slope = entry_slope(problem.h)
-    of_h = 10 * slope if math.isfinite(slope) else 0.0
-    return max(in_units_of_map(problem, L) or of_h, 2 * least_penalty(problem.h)) or 1.0
+    return max(in_units_of_map(problem, L) or slope_penalty(problem.h), 2 * least_penalty(problem.h)) or 1.0
+
+
+def slope_penalty(h: ProximableTerm) -> float:
+    """Ten times the slope of h in an entry, OADMM's penalty for it; 0 for an h without a slope."""
+    slope = entry_slope(h)
+    return 10 * slope if math.isfinite(slope) else 0.0
 
 
 def least_penalty(h: ProximableTerm) -> float:

@@ -15,7 +15,14 @@ from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._rgbb import FIRST_STEP_SIZE, PenaltyFunction, lipschitz_near, matching_penalty, rgbb
+from orthoprox.solvers._rgbb import (
+    FIRST_STEP_SIZE,
+    PenaltyFunction,
+    lipschitz_near,
+    matching_penalty,
+    rgbb,
+    slope_penalty,
+)
 from orthoprox.solvers._schedules import in_units_of_map
 from orthoprox.solvers._units import unit
 
@@ -198,9 +205,11 @@ class ManIAL(Solver[ManIALState]):
         nu0 = matching_penalty(problem, state.L) if self.nu0 is None else self.nu0
         tol = _default_tolerance(problem) if self.tol is None else self.tol
         u = unit(problem, state.L)
+        # An h that outweighs f needs a penalty of its own size.
+        most = 1000 * max(nu0, slope_penalty(problem.h))
         least = max(min(0.01 * in_units_of_map(problem, u), nu0), 2 * problem.h.weak_convexity)
         if delta >= tol:
-            return min(self.rho * state.nu, 1000 * nu0) if delta > self.tau * state.delta else state.nu
+            return min(self.rho * state.nu, most) if delta > self.tau * state.delta else state.nu
         stationary = kkt_residual(problem, point, Z, u) <= 10 * tol
         return state.nu if stationary else max(state.nu / self.rho, least)
 

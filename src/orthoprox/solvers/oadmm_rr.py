@@ -19,6 +19,7 @@ from orthoprox.solvers._augmented import lagrangian_change, prox_point, smooth_p
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._linesearch import backtrack, barzilai_borwein
+from orthoprox.solvers._points import select
 from orthoprox.solvers._schedules import PenaltyRule, default_penalty, default_smoothing
 from orthoprox.terms.envelope import envelope_prox
 
@@ -146,7 +147,8 @@ class OADMMRR(Solver[OADMMRRState]):
 
         size = xp.abs(smooth_part(problem, now, y, z, beta)) + xp.abs(g.value(X)) + 1e-300
         slack = rounding(X, size)
-        _, new, trials = backtrack(trial, b / beta, self.gamma, self.delta * inner(D, D), slack)
+        _, new, trials, accepted = backtrack(trial, b / beta, self.gamma, self.delta * inner(D, D), slack)
+        new = select(accepted, new, now)
         # Products that are carried along drift by rounding.
         stale = (state.t + 1) % self.refresh == 0
         new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)

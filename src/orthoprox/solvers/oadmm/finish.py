@@ -86,7 +86,11 @@ class Finish:
         share = self.tuning.near if roaming else self.tuning.close
         if now.crit <= min(self.tuning.fivefold * attempts.crit, share * now.scale):
             return True
-        return not roaming and attempts.blocks > attempts.patience and attempts.since >= attempts.cost
+        return not roaming and self._overdue(attempts)
+
+    @staticmethod
+    def _overdue(attempts: Attempts) -> bool:
+        return attempts.blocks > attempts.patience and attempts.since >= attempts.cost
 
     def attempt(self, problem: Problem, now: Iterate, attempts: Attempts) -> tuple[Iterate | None, Attempts]:
         """A better point, or None where there is none, and what is known afterwards."""
@@ -121,7 +125,8 @@ class Finish:
         budget = Budget(self.rounds, radius, rounding(now.point.X, now.scale))
         if free:
             return minimise_near(problem, now.y, budget, z=now.z, support=_filled(problem, now))
-        budget = replace(budget, start=self.tuning.far * now.crit)
+        if not self._overdue(attempts):  # then the zeros should be right already
+            budget = replace(budget, start=self.tuning.far * now.crit)
         found = minimise_near(problem, now.y, budget, z=now.z)
         return None if found is None or found.residual > budget.start else found
 
