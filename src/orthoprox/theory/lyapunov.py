@@ -18,11 +18,10 @@ from orthoprox.solvers._schedules import growing_penalty
 class Constants:
     """The constants of section 4 for a method on a problem.
 
-    ``epsilon_y`` is not the paper's (2 - sigma)/8. The last step of the proof of Lemma 4.5 bounds
-    4 sigma^2 / ((2 - sigma)^2 tau^2) by 4 sigma / 16, but with tau = 4 / (2 - sigma) it equals
-    4 sigma^2 / 16; what is proved is the number here. It is positive for sigma below 1.28 at that
-    tau, and for a larger sigma when tau is larger. The sum c has 2 in place of the paper's 2/sigma,
-    which the same proof loses between its steps 2 and 4.
+    They are the paper's, which are right for every sigma in [1, 2), except for ``epsilon_x``. For OADMM-EP it is
+    larger: the paper's is some 1e-12 times |A|^2 at the default alpha. For OADMM-RR it is that of a step whose first
+    trial is accepted, and every trial refused multiplies it by gamma. ``docs/theory.md`` has the proofs.
+    ``epsilon_beta`` may be any positive number.
     """
 
     epsilon_beta: float
@@ -37,16 +36,18 @@ class Constants:
         s, C_h = solver, problem.h.lipschitz_constant(problem.shape)
         epsilon_beta = 0.01 * s.tau * C_h**2
         sigma_2 = 12 * s.sigma**2 / (s.p * (2 - s.sigma) ** 2) * C_h**2
-        dot = 2 * s.sigma**2 / ((2 - s.sigma) ** 2 * s.tau**2)
-        epsilon_x = 0.0  # for OADMM-RR it hangs on constants of the retraction that are only known to exist
         if isinstance(s, OADMMEP):
-            epsilon_x = (s.theta - 1 - s.alpha * (2 + s.xi) * (1 + s.theta)) * problem.A.norm**2 / 2
+            share = (s.theta - 1) * (1 - s.alpha) - (1 + s.xi) * s.alpha * (1 + s.theta)
+            epsilon_x = share * problem.A.norm**2 / 2
+        else:
+            least_b = 1.0 if s.length == "fixed" else min(1.0, s.b_range[0])
+            epsilon_x = s.delta * least_b * min(1.0, 2 * s.rho) ** 2
         return cls(
             epsilon_beta=epsilon_beta,
             epsilon_x=epsilon_x,
-            epsilon_y=1 / 2 - 1 / (2 * s.tau) - 2 * dot,
+            epsilon_y=(2 - s.sigma) / 8,
             epsilon_z=1 / 4,
-            c=epsilon_beta + s.tau * C_h**2 + 2 * sigma_2,
+            c=epsilon_beta + s.tau * C_h**2 + 2 / s.sigma * sigma_2,
         )
 
 
@@ -58,7 +59,7 @@ class Lyapunov:
     - ``theta`` and its parts ``lagrangian``, ``c_over_beta``, ``momentum`` (P^t), ``relaxation`` (D^t);
     - ``B, X, Y, Z`` and their sum ``e`` (the sequence e^t);
     - ``decrease``, theta at t - 1 minus theta at t (NaN in the first row), and ``required``, the
-      least decrease that Lemmas 4.7(a) and 4.12(a) promise;
+      least decrease that Lemmas 4.7(a) and 4.12(a) promise of a solver with ``strict_theory``;
     - ``criticality`` and ``mean_criticality``, its ergodic mean, which Theorems 4.8 and 4.13 bound by
       a constant times T^(-1/3);
     - ``trials`` of the line search (0 for OADMM-EP).
@@ -100,25 +101,15 @@ class Lyapunov:
             self._constants = Constants.of(solver, problem)
         k = self._constants
         beta_prev, beta = (growing_penalty(solver.beta0, solver.xi, solver.p, i) for i in (t - 1, t))
-        X = state.now.X
-        moved = float(norm(X - before.now.X))
         B = math.sqrt((1 / beta_prev - 1 / beta) / beta_prev)
+        X, momentum, epsilon_x = _x_part(solver, problem, before, state, (beta_prev, beta), k.epsilon_x)
         Y = float(norm(state.y - before.y))
         Z = float(norm(state.now.AX - state.y))
-        if isinstance(solver, OADMMEP):
-            ell = beta * problem.A.norm**2 + float(state.L)
-            momentum = solver.alpha * (solver.theta + 1) * ell / 2 * moved**2
-            size = moved
-        else:
-            momentum = 0.0
-            G = smooth_part_gradient(problem, before.now, before.y, before.z, beta_prev)
-            G = G - problem.g.subgradient(before.now.X)
-            size = float(norm(problem.M.tangent(before.now.X, G))) / beta
         relaxation = 2 * beta_prev * (solver.sigma - 1) / (2 - solver.sigma) * (solver.sigma * Z) ** 2
         L = float(lagrangian(problem, state.now, state.y, state.z, beta, solver.tau))
         theta = L + k.c / beta + momentum + relaxation
         last = self.rows["theta"][-1] if self.rows.get("theta") else math.nan
-        required = beta_prev * (k.epsilon_beta * B**2 + k.epsilon_z * Z**2 + k.epsilon_y * Y**2 + k.epsilon_x * size**2)
+        required = beta_prev * (k.epsilon_beta * B**2 + k.epsilon_z * Z**2 + k.epsilon_y * Y**2 + epsilon_x * X**2)
         self._sum += now.criticality
         return {
             "iteration": t,
@@ -128,10 +119,10 @@ class Lyapunov:
             "momentum": momentum,
             "relaxation": relaxation,
             "B": B,
-            "X": size,
+            "X": X,
             "Y": Y,
             "Z": Z,
-            "e": B + size + Y + Z,
+            "e": B + X + Y + Z,
             "decrease": last - theta,
             "required": required,
             "criticality": now.criticality,
@@ -142,3 +133,16 @@ class Lyapunov:
     def _add(self, row: dict[str, float]) -> None:
         for name, value in row.items():
             self.rows.setdefault(name, []).append(value)
+
+
+def _x_part(
+    solver: OADMMEP | OADMMRR, problem: Problem, before: Any, state: Any, beta: tuple[float, float], epsilon_x: float
+) -> tuple[float, float, float]:
+    """X of e^t, P^t, and the epsilon_x of the step from ``before`` to ``state``, whose penalties are ``beta``."""
+    if isinstance(solver, OADMMEP):
+        moved = float(norm(state.now.X - before.now.X))
+        ell = beta[1] * problem.A.norm**2 + float(state.L)
+        return moved, solver.alpha * (solver.theta + 1) * ell / 2 * moved**2, epsilon_x
+    G = smooth_part_gradient(problem, before.now, before.y, before.z, beta[0]) - problem.g.subgradient(before.now.X)
+    size = float(norm(problem.M.tangent(before.now.X, G))) / beta[1]
+    return size, 0.0, epsilon_x * solver.gamma ** (int(state.trials) - 1)
