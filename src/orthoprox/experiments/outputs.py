@@ -24,9 +24,8 @@ def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = 
         texts["ledger.md"] = ledger(results)
     paths = [_write(folder / name, text) for name, text in texts.items()]
     for experiment in results.experiments:
-        if experiment.watch:  # these runs are for the ledger; their curves all look alike
-            continue
-        paths += draw(experiment, results.of(experiment.name), folder / "figures")
+        if experiment.curves:
+            paths += draw(experiment, results.of(experiment.name), folder / "figures")
     return paths
 
 
