@@ -197,8 +197,14 @@ def verdicts(runs: Sequence[RunRecord]) -> dict[str, dict[tuple[str, float, floa
 
 
 def objective_after(fraction: float) -> Callable[[RunRecord], float]:
-    """The objective of a run after a fraction of its time; of one without a budget the last."""
-    return lambda run: run.objective if run.job.seconds is None else run.objective_at(fraction * run.job.seconds)
+    """The objective of a run after a fraction of its time: that of its result at the end, or without a budget."""
+
+    def value(run: RunRecord) -> float:
+        if run.job.seconds is None or fraction >= 1:
+            return run.objective
+        return run.objective_at(fraction * run.job.seconds)
+
+    return value
 
 
 def by_budget(runs: Sequence[RunRecord]) -> dict[str, dict[float, Verdict]]:
