@@ -54,7 +54,8 @@ What to know before reading on:
   problems that no table has; others on raw gene data at weights that no table has, on 11 dual PCP and dictionary
   problems, the three of section 5 among them, and on 69 problems with four starts, all of section 5 among them.
   `src/orthoprox/solvers/oadmm/tuning.py` says it of each constant. So sections 2 and 5 show problems that the method
-  was fitted to; sections 1, 3 (but for n = 128, r = 10, w = 0.1) and 4 show others.
+  was fitted to. No constant is recorded as chosen on those of sections 1, 3 (but for n = 128, r = 10, w = 0.1) and 4;
+  the method was written with all of them in view.
 - **The clock** takes in what a method sets up for a problem before its first step. It leaves out compiling, measuring
   and the constants that a problem keeps (L_f, the norm of A). A state after the budget does not count."""
 

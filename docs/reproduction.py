@@ -4,7 +4,8 @@ python docs/reproduction.py out/reproduction --run all --jobs 16 --minutes 9   #
 python docs/reproduction.py out/reproduction
 
 The first command makes the runs that are missing, one thread each, and stops after the given time; what is done
-stays. Parts made in several folders can be copied into one. The second command needs no data, only the results.
+stays. Parts made in several folders can be copied into one; then the first command lists them. The second command needs
+no data, only the results. Data come from the folder in ORTHOPROX_DATA; panels whose data are missing are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import sys
 import time
 from pathlib import Path
 
-from orthoprox.experiments import BUILTIN, Tally, builtin, gather, run
+from orthoprox._fields import replace
+from orthoprox.datasets import DataUnavailable
+from orthoprox.experiments import BUILTIN, Experiment, Tally, builtin, gather, run
 from orthoprox.experiments.data import substitute_missing
 from orthoprox.experiments.gather import add_to_manifest
 from orthoprox.experiments.outputs import publish
@@ -52,8 +55,7 @@ def main() -> None:
 def make_runs(arguments: argparse.Namespace) -> int:
     """Make what is missing; 0 when nothing is, 1 when something failed, 130 when the time was over first."""
     names = BUILTIN if "all" in arguments.run else arguments.run
-    wanted = [builtin(name, quick=arguments.quick) for name in names]
-    chosen = [substitute_missing(experiment, None, arguments.results) for experiment in wanted]
+    chosen = [at_hand(builtin(name, quick=arguments.quick), arguments.results) for name in names]
     add_to_manifest(arguments.results, chosen)
     jobs = [job for experiment in chosen for _, job in experiment.jobs()]
     jobs.sort(key=lambda job: (job.seed, job.dataset))  # a part of the seeds is of use, and data are read once
@@ -68,6 +70,17 @@ def make_runs(arguments: argparse.Namespace) -> int:
     for failure in tally.failures:
         print(f"{failure.job.solver} on {failure.job.dataset}: {failure.sentence}")
     return 130 if tally.interrupted else int(bool(tally.failures))
+
+
+def at_hand(experiment: Experiment, results: Path) -> Experiment:
+    """The experiment on those data sets that can be had; the random ones always can."""
+    found = []
+    for name in experiment.datasets:
+        try:
+            found += substitute_missing(replace(experiment, datasets=(name,)), None, results).datasets
+        except DataUnavailable as error:
+            print(f"{experiment.name} goes without {name}: {error}", flush=True)
+    return replace(experiment, datasets=tuple(found))
 
 
 def show(last: float):

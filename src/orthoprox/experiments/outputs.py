@@ -39,6 +39,8 @@ def publish(results: Results, docs: Path, *, command: str) -> list[Path]:
         if experiment.name.startswith("figure")
         for path in draw(experiment, results.of(experiment.name), folder, dpi=70, endings=("png",))
     ]
+    for picture in set(folder.glob("*.png")) - set(figures):
+        picture.unlink()  # of an earlier page
     head, _, rest = ledger(results).partition("\n")
     origin = f"\nMade by `{command}`.\nEvery run: [table.csv](reproduction/table.csv); "
     origin += "curves to explore: [report.html](reproduction/report.html) (save it and open it in a browser).\n"
