@@ -74,7 +74,7 @@ def distance_to_solution(kind: str, problem: Any) -> Callable[[Any], float] | No
 
 
 def jobs(options: Options) -> list[Job]:
-    seconds, starts = options.seconds or (1.0 if options.quick else 3.0), options.starts or (1 if options.quick else 3)
+    seconds, starts = options.seconds or (1.0 if options.quick else 3.0), options.starts or (1 if options.quick else 5)
     return [
         Job(__name__, (kind,), method, seed, seconds)
         for kind in kinds()

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from _problems import unit_columns
 from _runs import (
-    LITERAL,
     OURS,
     PEERS,
     Instance,
@@ -42,10 +41,13 @@ GENES = {  # r and weight, with the best published value
     ("leukemia", 10, 0.4): -657.8,
     ("leukemia", 20, 0.4): -728.2,
 }
-METHODS = (OURS, *PEERS, *LITERAL)
+TOO_SLOW = ("oadmm-ep", "oadmm-rr", "spgm-ep", "subgradient")
+METHODS = (OURS, *(peer for peer in PEERS if peer not in TOO_SLOW))
 NOTE = """-tr(X'B'BX) + w |X|_1, centred columns of unit length, 50 samples where the data are random. Seconds until
 Crit is at most 1e-6, from common starts; a run that does not get there within {seconds:g} s is marked > and counted at
-{seconds:g} s, which makes a ratio too small where it is a peer's and too large where it is ours."""
+{seconds:g} s, which makes a ratio too small where it is a peer's and too large where it is ours. The four other
+methods, `oadmm-ep`, `oadmm-rr` (with either penalty), `spgm-ep` and `subgradient`, got there on none of these problems
+within 20 s, and are left out. Most constants of ours were chosen on these problems: this is no test of them."""
 
 
 @functools.lru_cache(maxsize=8)
@@ -59,7 +61,7 @@ def jobs(options: Options) -> list[Job]:
     cases: list[tuple[Any, ...]] = list(SYNTHETIC[2:8:5] if options.quick else SYNTHETIC)
     if os.environ.get("ORTHOPROX_DATA"):
         cases += list(GENES)[:1] if options.quick else list(GENES)
-    seconds = options.seconds or (2.0 if options.quick else 8.0)
+    seconds = options.seconds or (2.0 if options.quick else 40.0)
     return [
         Job(__name__, case, method, seed, seconds)
         for case in cases

@@ -1,26 +1,33 @@
 """A run of one method from a common start: what it reaches within a budget, and when.
 
-The clock takes in what a method sets up before its first step, and leaves out measuring. Crit and F are measured
-whenever the clock has advanced by two per cent, so that neither many cheap iterations nor a few long ones are at an
-advantage; a state after the budget does not count.
+The clock takes in what a method sets up for a problem before its first step, and leaves out compiling, measuring and
+the constants that a problem keeps (L_f, the norm of A). Crit and F are measured whenever the clock has advanced by two
+per cent, so that neither many cheap iterations nor a few long ones are at an advantage; a state after the budget does
+not count.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import hashlib
 import importlib
+import json
 import math
-import multiprocessing
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _pool import unordered
 from _problems import common_start
 
 from orthoprox import Problem, Recorder, RunFailed, Solver, Stiefel, UnsupportedProblem, named, solve
+from orthoprox.experiments.single import environment
 from orthoprox.terms import L1, ExplainedVariance, LargestK
 
 OURS = "oadmm"
@@ -56,10 +63,10 @@ class Instance:
     """Further numbers of the last X."""
 
     def solver(self, method: str) -> Solver[Any]:
-        """The method with its settings for this problem."""
+        """The method with the settings that it is given for this problem."""
         solver = self.variants.get(method) or (literal(method, self.problem) if method in LITERAL else named(method))
         solver.scope.admit(self.problem, solver.name)
-        return solver.for_problem(self.problem)
+        return solver
 
 
 def literal(method: str, problem: Problem) -> Solver[Any]:
@@ -140,14 +147,12 @@ class Watch:
 def run(job: Job) -> Outcome | None:
     """Make a run; None where the method refuses the problem."""
     instance: Instance = importlib.import_module(job.item).instance(job.case)
+    start = instance.start(job.seed)
     try:
-        solver = instance.solver(job.method)
+        solver, seconds = set_up(instance.solver(job.method), instance.problem, start)
     except UnsupportedProblem:
         return None
-    start = instance.start(job.seed)
-    since = time.perf_counter()
-    solver.init(instance.problem, start)
-    watch = Watch(instance, job, time.perf_counter() - since)
+    watch = Watch(instance, job, seconds)
     try:
         solve(instance.problem, solver, start, stop=watch, record=Recorder(every=10**9))
     except RunFailed as error:
@@ -170,6 +175,15 @@ def run(job: Job) -> Outcome | None:
     )
 
 
+def set_up(solver: Solver[Any], problem: Problem, start: Any) -> tuple[Solver[Any], float]:
+    """A method made ready for a problem, and the seconds that took; run before, so that nothing is compiled in them."""
+    solver.for_problem(problem)
+    since = time.perf_counter()
+    ready = solver.for_problem(problem)
+    ready.init(problem, start)
+    return ready, time.perf_counter() - since
+
+
 def warm_up() -> None:
     """A few steps of everything on a small problem, so that no run pays for what Python and BLAS load once."""
     f = ExplainedVariance(np.random.default_rng(0).standard_normal((20, 12)))
@@ -179,28 +193,52 @@ def warm_up() -> None:
             solve(problem, name, seed=1, stop=lambda now: now.t >= 30, record=Recorder(every=10**9))
 
 
-def run_all(jobs: list[Job], processes: int) -> dict[tuple[Any, ...], Outcome]:
-    """The outcomes by case, method and seed, in the order of the jobs; in this process where one is enough."""
-    outcomes = {}
-    for done, (job, outcome) in enumerate(_each(jobs, processes), start=1):
+def run_all(
+    jobs: list[Job], processes: int, folder: Path | None = None, until: float = math.inf
+) -> tuple[dict[tuple[Any, ...], Outcome], int]:
+    """The outcomes by case, method and seed, in the order of the jobs, and how many runs are left.
+
+    Outcomes go to the folder and are not made again; no run is begun after ``until``, in the seconds of time.time().
+    """
+    outcomes: dict[Job, Outcome | None] = {}
+    make = functools.partial(_keep, folder=folder, until=until)
+    longest_first = sorted(jobs, key=lambda job: -job.seconds)
+    for done, (job, found) in enumerate(unordered(make, longest_first, processes, warm_up), start=1):
         if sys.stderr.isatty():
             print(f"\r{done} of {len(jobs)} runs", end="" if done < len(jobs) else "\n", file=sys.stderr, flush=True)
-        outcomes[job] = outcome
-    by_key = {(job.case, job.method, job.seed): outcomes[job] for job in jobs}
-    return {key: outcome for key, outcome in by_key.items() if outcome is not None}
+        if found is not None:
+            outcomes[job] = found[0]
+    by_key = {(job.case, job.method, job.seed): outcomes.get(job) for job in jobs}
+    return {key: one for key, one in by_key.items() if one is not None}, len(jobs) - len(outcomes)
 
 
-def _each(jobs: list[Job], processes: int) -> Iterator[tuple[Job, Outcome | None]]:
-    if processes == 1:
-        warm_up()
-        yield from ((job, run(job)) for job in jobs)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=warm_up) as pool:
-        longest_first = sorted(jobs, key=lambda job: -job.seconds)
-        waiting = {pool.submit(run, job): job for job in longest_first}
-        for future in as_completed(waiting):
-            yield waiting[future], future.result()
+def _keep(job: Job, folder: Path | None, until: float) -> tuple[Outcome | None] | None:
+    """The outcome of a run, made now or before; None where it is too late to begin."""
+    file = None if folder is None else folder / f"{job.item}-{_digest(job)}.json"
+    if file is not None and file.exists():
+        return (_read(job, json.loads(file.read_text("utf-8"))),)
+    if time.time() >= until:
+        return None
+    outcome = run(job)
+    if file is not None:
+        entries = None if outcome is None else {**dataclasses.asdict(outcome), "job": repr(job)}
+        side = file.with_suffix(f".{os.getpid()}.part")
+        side.parent.mkdir(parents=True, exist_ok=True)
+        side.write_text(json.dumps(entries), "utf-8")
+        os.replace(side, file)
+    return (outcome,)
+
+
+def _digest(job: Job) -> str:
+    """Of the run and of the code that decides its numbers."""
+    return hashlib.sha256(f"{job!r} {environment()['code']}".encode()).hexdigest()[:16]
+
+
+def _read(job: Job, entries: dict[str, Any] | None) -> Outcome | None:
+    if entries is None:
+        return None
+    rows = [(seconds, F) for seconds, F in entries["rows"]]
+    return Outcome(**{**entries, "job": job, "rows": rows})
 
 
 def methods_in(outcomes: Mapping[tuple[Any, ...], Outcome]) -> list[str]:

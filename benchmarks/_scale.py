@@ -64,8 +64,8 @@ def scale_instance(kind: str, c: float) -> Instance:
 
 def jobs(options: Options) -> list[Job]:
     kinds = KINDS[:2] if options.quick else KINDS
-    starts = options.starts or (1 if options.quick else 2)
-    seconds = options.seconds or (5.0 if options.quick else 15.0)
+    starts = options.starts or (1 if options.quick else 5)
+    seconds = options.seconds or (5.0 if options.quick else 3.0)
     found = [Job(__name__, (kind, c), OURS, seed, seconds) for kind in kinds for c in SCALES for seed in range(starts)]
     if os.environ.get("ORTHOPROX_DATA"):
         rows = list(RAW)[:1] if options.quick else list(RAW)

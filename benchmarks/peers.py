@@ -16,13 +16,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
 from _problems import common_start, problems
+from _runs import set_up
 
 from orthoprox import SOLVERS, Critical, Iterations, Recorder, Seconds, UnsupportedProblem, named, solve
 
@@ -33,7 +33,8 @@ GAPS = (1e-2, 1e-3, 1e-4)
 class Trace:
     """The seconds, work and objectives of a run."""
 
-    set_up: float
+    before: float
+    """Seconds of the set-up."""
     rows: list[tuple[float, int, float]] = field(default_factory=list)
     due: float = 0.0
 
@@ -43,7 +44,7 @@ class Trace:
             self.due = 1.02 * now.seconds
 
     def close(self, now: Any) -> None:
-        self.rows.append((self.set_up + now.seconds, now.solver.work(now.state), now.objective))
+        self.rows.append((self.before + now.seconds, now.solver.work(now.state), now.objective))
 
     @property
     def lowest(self) -> float:
@@ -57,12 +58,10 @@ class Trace:
 def run(name: str, problem: Any, start: Any, seconds: float) -> Trace | None:
     try:
         named(name).scope.admit(problem, name)
-        solver = named(name).for_problem(problem)  # compiles, where there is something to compile
+        solver, seconds_before = set_up(named(name), problem, start)
     except UnsupportedProblem:
         return None
-    since = time.perf_counter()
-    solver.init(problem, start)
-    trace = Trace(time.perf_counter() - since)
+    trace = Trace(seconds_before)
     stop = Seconds(seconds) | Iterations(100_000) | Critical(1e-8, every=50)
     solve(problem, solver, start, stop=stop, record=Recorder(every=1000), observers=[trace])
     return trace

@@ -3,9 +3,7 @@
 The real data are read from the folder in ORTHOPROX_DATA (arabidopsis_118x834.npz, leukemia_72x1255.npz);
 without it only the compressed modes are run.
 
-Runs go to as many processes as there are cores, each with one thread.
-
-    ORTHOPROX_DATA=folder python docs/peers.py [--seconds 10] [--starts 5]
+    ORTHOPROX_DATA=folder python docs/peers.py [--seconds 10] [--starts 5] [--jobs 16]
 """
 
 from __future__ import annotations
@@ -13,19 +11,31 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
-
-import numpy as np
-
-from orthoprox import SOLVERS, Critical, Iterations, Problem, Recorder, Seconds, Stiefel, UnsupportedProblem, solve
-from orthoprox.models import compressed_modes
-from orthoprox.terms import L1, ExplainedVariance
-
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "benchmarks"))
+
+import _pool  # noqa: E402 before NumPy: it sets the number of threads
+
+# isort: split
+import numpy as np  # noqa: E402
+
+from orthoprox import (  # noqa: E402
+    SOLVERS,
+    Critical,
+    Iterations,
+    Problem,
+    Recorder,
+    Seconds,
+    Stiefel,
+    UnsupportedProblem,
+    solve,
+)
+from orthoprox.models import compressed_modes  # noqa: E402
+from orthoprox.terms import L1, ExplainedVariance  # noqa: E402
+
 MODES = {  # n, r, weight: published values by method (stored solutions of the MIALM paper)
     (128, 10, 0.05): {"MIALM": 2.936859, "MADMM": 2.936895, "ManPG": 2.937258, "ManPG-Ada": 2.937259, "SOC": 2.93696},
     (128, 10, 0.10): {"MIALM": 4.814427, "MADMM": 4.814459, "ManPG": 4.815746, "ManPG-Ada": 4.815737, "SOC": 4.81453},
@@ -40,7 +50,8 @@ GENES = {  # data, r, weight: published values by method (result tables of the M
 }
 INTRODUCTION = """# Our solvers beside published values
 
-Made by `python docs/peers.py --seconds {seconds:g} --starts {starts}` with the data folder in `ORTHOPROX_DATA`.
+Made by `python docs/peers.py --seconds {seconds:g} --starts {starts}` with the data folder in `ORTHOPROX_DATA`;
+{side_by_side}.
 Every run is at the method's default settings until Crit is at most 1e-7, or the time or 40 000 steps are over; a
 start is a random point moved by 500 subgradient steps. The methods that are known to come close to the published
 values get {seconds:g} seconds and up to {starts} starts, as many as it takes to come within 1e-4 of the best
@@ -94,16 +105,20 @@ def row(job: tuple[str, str, Problem, float, int, float]) -> str | None:
     return line
 
 
-def rows(cases: dict[str, tuple[Problem, dict[str, float]]], starts: int, seconds: float) -> list[str]:
+def rows(cases: dict[str, tuple[Problem, dict[str, float]]], starts: int, seconds: float, processes: int) -> list[str]:
     lines = [
         "| problem | method | objective | relative gap to the best published | Crit | starts | iterations | seconds |"
     ]
     lines.append("|---|---|---|---|---|---|---|---|")
-    with ProcessPoolExecutor() as pool:
-        for label, (problem, published) in cases.items():
-            lines += [f"| {label} | *{who}, published* | {value:.7g} | | | | | |" for who, value in published.items()]
-            jobs = [(label, name, problem, min(published.values()), starts, seconds) for name in SOLVERS]
-            lines += [line for line in pool.map(row, jobs) if line is not None]
+    jobs = [
+        (label, name, problem, min(published.values()), starts, seconds)
+        for label, (problem, published) in cases.items()
+        for name in sorted(SOLVERS, key=lambda name: name not in CLOSE)  # those that take longer begin first
+    ]
+    found = {job[:2]: line for job, line in zip(jobs, _pool.in_order(row, jobs, processes), strict=True)}
+    for label, (_, published) in cases.items():
+        lines += [f"| {label} | *{who}, published* | {value:.7g} | | | | | |" for who, value in published.items()]
+        lines += [line for name in SOLVERS if (line := found[label, name]) is not None]
     return lines
 
 
@@ -111,6 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10.0, help="for each run")
     parser.add_argument("--starts", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time, one thread each")
     arguments = parser.parse_args()
     cases = {
         f"compressed modes {n}, {r}, {w}": (compressed_modes(n, n_components=r, weight=w), published)
@@ -124,8 +140,9 @@ def main() -> None:
         }
     else:
         print("ORTHOPROX_DATA is not set: the gene expression data are left out.", file=sys.stderr)
-    table = rows(cases, arguments.starts, arguments.seconds)
-    text = INTRODUCTION.format(seconds=arguments.seconds, starts=arguments.starts)
+    table = rows(cases, arguments.starts, arguments.seconds, arguments.jobs)
+    words = {"seconds": arguments.seconds, "starts": arguments.starts}
+    text = INTRODUCTION.format(side_by_side=_pool.side_by_side(arguments.jobs), **words)
     (HERE / "peers.md").write_text(text + "\n".join(table) + "\n")
 
 

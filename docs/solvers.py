@@ -1,17 +1,22 @@
 """Every solver on every kind of problem: writes the table in docs/solvers.md.
 
-python docs/solvers.py [--seconds 3]
+python docs/solvers.py [--seconds 3] [--jobs 16]
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "benchmarks"))
 
+import _pool  # noqa: E402 before NumPy: it sets the number of threads
+
+# isort: split
 from _problems import common_start, problems  # noqa: E402
 
 from orthoprox import SOLVERS, Critical, Iterations, Recorder, Seconds, UnsupportedProblem, solve  # noqa: E402
@@ -25,30 +30,40 @@ INTRODUCTION = """# Solvers
 
 ## Every solver on every kind of problem
 
-Made by `python docs/solvers.py --seconds {seconds:g}`: from one common start, with each method's default settings,
-until Crit is at most 1e-6 or {seconds:g} seconds or 20 000 steps are over. A cell has the final objective, Crit and
-the number of iterations, counted as products with the data; *refused* means outside the method's scope, a star that
-it has no theory there. Local minima differ: a lower objective from one start does not make a method better. The
-problems are in `benchmarks/_problems.py`.
+Made by `python docs/solvers.py --seconds {seconds:g}`, {side_by_side}: from one
+common start, with each method's default settings, until Crit is at most 1e-6 or {seconds:g} seconds or 20 000 steps are
+over. A cell has the final objective, Crit and the number of iterations, counted as products with the data; *refused*
+means outside the method's scope, a star that it has no theory there. Local minima differ: a lower objective from one
+start does not make a method better. The problems are in `benchmarks/_problems.py`.
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3.0)
-    seconds = parser.parse_args().seconds
-    kinds = problems()
-    starts = {name: common_start(problem, 0) for name, problem in kinds.items()}
-    rows = {name: [cell(name, problem, starts[kind], seconds) for kind, problem in kinds.items()] for name in SOLVERS}
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, one thread each")
+    given = parser.parse_args()
+    kinds = list(problems())
+    jobs = [(name, kind, given.seconds) for name in SOLVERS for kind in kinds]
+    cells = dict(zip(jobs, _pool.in_order(cell, jobs, given.jobs), strict=True))
     head = ["", *kinds]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    lines += [f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items()]
-    text = INTRODUCTION.format(solver_list=table(solver_rows()), seconds=seconds) + "\n" + "\n".join(lines) + "\n"
+    lines += [f"| `{name}` | {' | '.join(cells[name, kind, given.seconds] for kind in kinds)} |" for name in SOLVERS]
+    words = {"seconds": given.seconds, "side_by_side": _pool.side_by_side(given.jobs)}
+    text = INTRODUCTION.format(solver_list=table(solver_rows()), **words) + "\n" + "\n".join(lines) + "\n"
     (HERE / "solvers.md").write_text(text)
     print(text)
 
 
-def cell(name: str, problem, start, seconds: float) -> str:
+@functools.cache
+def problem_and_start(kind: str) -> tuple[Any, Any]:
+    problem = problems()[kind]
+    return problem, common_start(problem, 0)
+
+
+def cell(job: tuple[str, str, float]) -> str:
+    name, kind, seconds = job
+    problem, start = problem_and_start(kind)
     stop = Critical(1e-6, every=10) | Seconds(seconds) | Iterations(20_000)
     try:
         result = solve(problem, name, start, stop=stop, record=Recorder(every=100))

@@ -99,11 +99,11 @@ def test_budgets_and_seeds_are_those_asked_for(asked):
     invoke("reproduce", "figure1", "theory", "--seeds", 2, "--iterations", 7)
     assert (asked["figure1"].seeds, asked["figure1"].iterations, asked["figure1"].seconds) == ((0, 1), 7, None)
     invoke("reproduce", "all", "--seconds", 1.5)
-    assert len(asked) == 7 and asked["figure5"].seconds == asked["settings"].seconds == 1.5
+    assert len(asked) == 8 and asked["figure5"].seconds == asked["settings"].seconds == 1.5
     assert (asked["theory"].iterations, asked["theory"].seconds) == (2000, None)
     invoke("reproduce", "figure1", "--iterations", 7, "--seconds", 2)
     assert (asked["figure1"].iterations, asked["figure1"].seconds) == (7, 2.0)
-    assert asked["figure1"].seeds == (0, 1, 2)
+    assert asked["figure1"].seeds == (0, 1, 2, 3, 4)
 
 
 @pytest.mark.slow

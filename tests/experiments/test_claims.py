@@ -7,7 +7,7 @@ import pytest
 
 from experiments.tiny import made_up, tiny
 from orthoprox.experiments import Results
-from orthoprox.experiments.claims import CLAIMS, Verdict, by_budget, panels, verdict, verdicts
+from orthoprox.experiments.claims import CLAIMS, Verdict, by_budget, joined, panels, score, verdict, verdicts
 from orthoprox.experiments.ledger import ledger
 from orthoprox.experiments.theory_claims import measure, statements
 
@@ -87,6 +87,17 @@ def test_verdicts_at_fractions_of_the_budget_look_at_the_curves():
     assert {fraction: v.holds for fraction, v in by_fraction.items()} == {0.1: 1, 0.3: 0, 1.0: 0}
 
 
+def test_a_score_counts_panels_lower_equal_and_higher():
+    values = {"randn-40-12": 2.0, "randn-60-12": 1.0005, "randn-80-12": 0.5}
+    figure = [made_up("OADMM-EP", 1.0, dataset=name) for name in values]
+    other = [made_up("SPGM-EP", value, dataset=name, experiment="smoothing") for name, value in values.items()]
+    cases = joined([*figure, *other])
+    assert list(cases) == [(name, 5.0, 0.1) for name in values]
+    assert str(score("OADMM-EP", "SPGM-EP", cases.values())) == "1, 1, 1"
+    assert score("OADMM-EP", "SPGM-EP", cases.values()).ratio == pytest.approx(1 / 1.0005)
+    assert str(score("OADMM-EP", "RADMM-I", cases.values())) == "-"
+
+
 # The analysis.
 
 
@@ -157,6 +168,13 @@ def test_the_page_has_every_part():
     for part in (*[claim.statement for claim in CLAIMS], "How the paper was read", "## The analysis", "k-sparse"):
         assert part in text
     assert "| EP beta0=10w | 0 of 1 |" in text and "| EP beta0=1000w | 1 of 1 |" in text
+    assert "| OADMM-EP | RADMM-I | 1, 0, 0 | 1, 0, 0 | 0.111 |" in text  # rival by rival
+    assert "## What the smoothing decides" not in text
+    equal = [made_up("SPGM-EP, mu = tau/beta", 0.9, experiment="smoothing", curve=[4.0, 0.9], seconds_used=10.3)]
+    text = ledger(Results((tiny(**FIGURE),), (*runs(), *equal), ()))
+    line = "| OADMM-EP | SPGM-EP, mu = tau/beta | 1, 0, 0 (0.25) | 1, 0, 0 (0.25) | 0, 0, 1 (1.11) |"
+    assert line in text  # at 10, 30 and 100 % of the time
+    assert "| SPGM-EP, mu = tau/beta | 1 of 1 | 10.30 s |" in text and "| SPGM-EP | 0 of 1 | 1.50 s |" in text
     assert "| Sub-Grad | 2 |" in text  # as high as twice the lowest
     assert "| oadmm | 0 of 1 | 1 of 1 |" in text  # nonzeros: 5 of X, 4 of y, k = 4
     for block in ledger(Results((tiny(**FIGURE),), (*runs(), watched()), ())).split("\n\n"):

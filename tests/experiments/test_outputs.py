@@ -77,10 +77,11 @@ def test_everything_is_written(results, tmp_path):
         if path.suffix in (".png", ".pdf"):
             content = path.read_bytes()
             assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"%PDF") and len(content) > 5000
-    watched = Results((replace(experiment, watch="lyapunov"),), results.runs, ())
-    assert {path.name for path in write_outputs(watched, tmp_path, title="T", claims=False)} == {
+    plain = Results((replace(experiment, curves=False),), results.runs, ())
+    assert {path.name for path in write_outputs(plain, tmp_path, title="T", claims=False)} == {
         *("table.csv", "table.md", "report.html")
     }
+    assert not data_in(report(plain))["curves"] and len(data_in(report(plain))["rows"]) == 16
     drawn = folder / "figures/figure1-k0.1-seconds.pdf"
     first = drawn.read_bytes()
     draw(experiment, small.runs, folder / "figures", endings=("pdf",))
@@ -168,12 +169,15 @@ def test_a_full_report_stays_small():
     run = made_up("OADMM-EP", 0.123456789, curve=curve, criticality=1.23456e-5, seconds_used=3.00012345)
     one = tiny(name="figure1", datasets=("randn-40-12",), weights=(5.0,), kept=(0.1,))
     few, many = (len(report(Results((one,), (run,) * n, ()))) for n in (1, 11))
-    assert few + 870 * (many - few) / 10 + 1300 * 150 < 3.2e6
+    assert few + 784 * (many - few) / 10 + (5600 - 784) * 150 < 3.2e6
 
 
 def test_the_committed_form(results, tmp_path):
     results = replace(results, experiments=(replace(results.experiments[0], kept=(0.1,), datasets=("randn-40-12",)),))
+    (tmp_path / "reproduction").mkdir()
+    (tmp_path / "reproduction" / "figure9-k0.1-seconds.png").touch()  # of an earlier page
     paths = {path.relative_to(tmp_path).as_posix() for path in publish(results, tmp_path, command="the command")}
+    assert {f"reproduction/{path.name}" for path in (tmp_path / "reproduction").glob("*.png")} < paths
     assert {"reproduction.md", "reproduction/table.csv", "reproduction/report.html"} <= paths
     assert "reproduction/figure1-k0.1-seconds.png" in paths and not any(name.endswith(".pdf") for name in paths)
     text = (tmp_path / "reproduction.md").read_text()

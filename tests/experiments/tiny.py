@@ -43,6 +43,16 @@ class Slow(Subgradient):
     def step(self, problem, state):
         time.sleep(0.02)
         return super().step(problem, state)
+
+class LastsLong(Subgradient):
+    def step(self, problem, state):
+        time.sleep(1.5 if state.t == 2 else 0.0)
+        return super().step(problem, state)
+
+class BeginsLate(Subgradient):
+    def init(self, problem, X0):
+        time.sleep(0.3)
+        return super().init(problem, X0)
 """
 
 

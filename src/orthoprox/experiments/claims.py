@@ -6,8 +6,10 @@ numbers here and nowhere else. They were written after one run of one setting, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from orthoprox.experiments.gather import RunRecord, medians
 
@@ -19,6 +21,15 @@ FAILS = 2.0
 """A method fails when it ends at least this many times as high as the best."""
 OURS = "oadmm"
 EP, RR, SPGM_EP, SPGM_RR, SUBGRADIENT = "OADMM-EP", "OADMM-RR", "SPGM-EP", "SPGM-RR", "Sub-Grad"
+EQUAL = ", mu = tau/beta"
+"""Behind the name of a rival: with the smoothing of OADMM."""
+THEORY = ", theory"
+"""Behind the name of a rival: inside its own theory."""
+PAIRS = (
+    *((EP, SPGM_EP), (EP, SPGM_EP + EQUAL), (RR, SPGM_RR), (RR, SPGM_RR + EQUAL)),
+    *((EP, "RADMM-I"), (EP, "RADMM-I" + THEORY), (EP, "RADMM-II"), (EP, "RADMM-II" + THEORY)),
+)
+"""Rivals with the smoothing of the figures and with another one, beside the same method."""
 FRACTIONS = (0.1, 0.3, 1.0)
 """Of the time budget: verdicts at each show whether the budget decides."""
 
@@ -125,13 +136,45 @@ class Verdict:
         return f"{self.word} ({self.holds}/{self.panels})" if self.panels else self.word
 
 
+@dataclass(frozen=True)
+class Score:
+    """A method beside a rival: in how many panels it is lower, equal up to a tie, higher, and by how much."""
+
+    lower: int
+    equal: int
+    higher: int
+    ratio: float
+    """Its objective over the rival's, median over the panels."""
+
+    def __str__(self) -> str:
+        return f"{self.lower}, {self.equal}, {self.higher}" if self.lower + self.equal + self.higher else "-"
+
+
+def score(method: str, rival: str, cases: Iterable[Panel]) -> Score:
+    """A method beside a rival over those panels that have both."""
+    both = [(panel[method], panel[rival]) for panel in cases if {method, rival} <= set(panel)]
+    lower, higher = sum(below(a, b) for a, b in both), sum(below(b, a) for a, b in both)
+    ratio = median(a / b for a, b in both) if both else math.nan
+    return Score(lower, len(both) - lower - higher, higher, ratio)
+
+
+def joined(
+    runs: Iterable[RunRecord], value: Callable[[RunRecord], float] = lambda run: run.objective
+) -> dict[tuple[str, float, float | None], Panel]:
+    """The panels of several experiments on the same problems, by data set, weight and kept."""
+    found: dict[tuple[str, float, float | None], Panel] = {}
+    for (_, *problem), panel in panels(runs, value).items():
+        found.setdefault(tuple(problem), {}).update(panel)  # type: ignore[arg-type]
+    return found
+
+
 def panels(
     runs: Iterable[RunRecord], value: Callable[[RunRecord], float] = lambda run: run.objective
 ) -> dict[tuple[str, str, float, float | None], Panel]:
     """The medians over seeds of every panel, by experiment, data set, weight and kept."""
     by_key: dict[tuple[str, str, float, float | None], Panel] = {}
-    for (experiment, dataset, weight, kept, label), median in medians(runs, value).items():
-        by_key.setdefault((experiment, dataset, weight, kept), {})[label] = median
+    for (experiment, dataset, weight, kept, label), middle in medians(runs, value).items():
+        by_key.setdefault((experiment, dataset, weight, kept), {})[label] = middle
     return by_key
 
 
@@ -153,12 +196,19 @@ def verdicts(runs: Sequence[RunRecord]) -> dict[str, dict[tuple[str, float, floa
     }
 
 
+def objective_after(fraction: float) -> Callable[[RunRecord], float]:
+    """The objective of a run after a fraction of its time: that of its result at the end, or without a budget."""
+
+    def value(run: RunRecord) -> float:
+        if run.job.seconds is None or fraction >= 1:
+            return run.objective
+        return run.objective_at(fraction * run.job.seconds)
+
+    return value
+
+
 def by_budget(runs: Sequence[RunRecord]) -> dict[str, dict[float, Verdict]]:
     """Every claim at some fractions of the time budget, over all panels with one."""
     timed = [run for run in runs if run.job.seconds is not None]
-
-    def at(fraction: float) -> Callable[[RunRecord], float]:
-        return lambda run: run.objective_at(fraction * float(run.job.seconds or 0.0))
-
-    taken = {fraction: list(panels(timed, at(fraction)).values()) for fraction in FRACTIONS}
+    taken = {fraction: list(panels(timed, objective_after(fraction)).values()) for fraction in FRACTIONS}
     return {claim.statement: {f: verdict(claim, cases) for f, cases in taken.items()} for claim in CLAIMS}

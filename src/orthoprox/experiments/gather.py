@@ -34,6 +34,11 @@ class RunRecord:
     def objective(self) -> float:
         return float(self.facts["objective"])
 
+    @property
+    def overrun(self) -> float:
+        """Seconds past the budget at which the last step ended; what it led to does not count."""
+        return 0.0 if self.job.seconds is None else max(0.0, float(self.facts["seconds_used"]) - self.job.seconds)
+
     def objective_at(self, seconds: float) -> float:
         """The objective at the last record before this time in the method."""
         history = self.archive.history

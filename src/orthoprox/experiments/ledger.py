@@ -8,7 +8,8 @@ from statistics import median
 
 from orthoprox.experiments.claims import CLAIMS, TIE, below, by_budget, panels, verdicts
 from orthoprox.experiments.gather import Results, RunRecord
-from orthoprox.experiments.table import matrix, penalty
+from orthoprox.experiments.rivals import late_runs, rival_by_rival, what_smoothing_decides
+from orthoprox.experiments.table import matrix, penalty, pipe_table
 from orthoprox.experiments.theory_claims import statements
 
 READINGS = (
@@ -23,18 +24,27 @@ READINGS = (
     ),
     ("centring", "written without the factor 1/m: the mean is subtracted"),
     ("common start", "one Gaussian matrix for each seed, projected onto the manifold"),
-    ("time limits", "not stated: a budget of seconds in the method, the same for all; measuring does not count"),
+    (
+        "time limits",
+        "not stated: a budget of seconds, the same for all; it covers what a method sets up before its first step and "
+        "leaves out measuring; a run is judged by the last state within it",
+    ),
 )
 
 
 def ledger(results: Results) -> str:
     """The whole page."""
     figures = [run for run in results.runs if _is_figure(run.experiment)]
+    smoothing = [run for run in results.runs if _base(run.experiment) == "smoothing"]
     settings = [run for run in results.runs if _base(run.experiment) == "settings"]
-    parts = [_head(results)]
+    parts = [_head(results), late_runs(results.runs)]
     if figures:
-        parts += [_verdicts(figures), _excess(figures), _budget(figures), _sparsity(figures)]
-        parts.append(_objectives(results, figures))
+        parts += [
+            _verdicts(figures),
+            rival_by_rival([*figures, *smoothing]),
+            what_smoothing_decides([*figures, *smoothing]),
+        ]
+        parts += [_excess(figures), _budget(figures), _sparsity(figures), _objectives(results, figures)]
     if settings:
         parts.append(_settings(settings))
     parts += [_theory(results), _readings()]
@@ -49,16 +59,13 @@ def _is_figure(experiment: str) -> bool:
     return experiment.startswith("figure")
 
 
-def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
-
-
 def _head(results: Results) -> str:
     codes = Counter(run.facts["code"] for run in results.runs)
-    machines = Counter(run.facts["machine"]["processor"] for run in results.runs)
+    machines = Counter(
+        f"{run.facts['machine']['processor']} ({run.facts['machine'].get('cores')} cores)" for run in results.runs
+    )
     missing = f" {len(results.missing)} runs have no result." if results.missing else ""
-    mixed = f" They come from {len(codes)} versions of the code." if len(codes) > 1 else ""
+    mixed = f" They come from {len(codes)} versions of the code." if len(codes) > 1 else " One version of the code."
     swaps = sorted(
         f"`{there}` stands for `{wanted}`"
         for wanted, there in {pair for e in results.experiments for pair in e.substitutes.items()}
@@ -66,7 +73,8 @@ def _head(results: Results) -> str:
     )
     return (
         "# The paper's experiments, measured\n\n"
-        f"{len(results.runs)} runs on {', '.join(sorted(machines)) or 'no machine'}, one thread each.{missing}{mixed}"
+        f"{len(results.runs)} runs on {', '.join(sorted(machines)) or 'no machine'}, one thread each, all methods side "
+        f"by side.{missing}{mixed}"
         f"{' ' + '; '.join(swaps) + ', of which only a part is public.' if swaps else ''}\n"
         "A panel is one data set, weight and k, its numbers medians over seeds. A claim *holds* in all panels,\n"
         "*mostly holds* in three quarters of them; the tests stand in `src/orthoprox/experiments/claims.py`.\n"
@@ -78,7 +86,7 @@ def _verdicts(runs: Sequence[RunRecord]) -> str:
     groups = list(next(iter(by_key.values())))
     head = ["claim", "test", *(f"{e}, w = {w:g}, k = {penalty(k)}" for e, w, k in groups)]
     lines = [[c.statement, c.test, *(str(by_key[c.statement][group]) for group in groups)] for c in CLAIMS]
-    return "## Verdicts by figure\n\n" + _table(head, lines)
+    return "## Verdicts by figure\n\n" + pipe_table(head, lines)
 
 
 def _excess(runs: Sequence[RunRecord]) -> str:
@@ -95,7 +103,7 @@ def _excess(runs: Sequence[RunRecord]) -> str:
             cells.append(f"{median(ratios):.4g}" if ratios else "")
         lines.append([label, *cells])
     head = ["method", *(f"{e}, w = {w:g}, k = {penalty(k)}" for e, w, k in groups)]
-    return "## How many times as high as the lowest of all methods (median over panels)\n\n" + _table(head, lines)
+    return "## How many times as high as the lowest of all methods (median over panels)\n\n" + pipe_table(head, lines)
 
 
 def _budget(runs: Sequence[RunRecord]) -> str:
@@ -103,7 +111,7 @@ def _budget(runs: Sequence[RunRecord]) -> str:
     fractions = list(next(iter(by_key.values())))
     head = ["claim", *(f"at {fraction:.0%} of the time" for fraction in fractions)]
     lines = [[statement, *map(str, line.values())] for statement, line in by_key.items()]
-    return "## Whether the time budget decides\n\n" + _table(head, lines)
+    return "## Whether the time budget decides\n\n" + pipe_table(head, lines)
 
 
 def _sparsity(runs: Sequence[RunRecord]) -> str:
@@ -115,7 +123,7 @@ def _sparsity(runs: Sequence[RunRecord]) -> str:
         of_y = sum(run.facts["nonzeros_y"] <= run.facts["k"] for run in here)
         lines.append([label, f"{of_X} of {len(here)}", f"{of_y} of {len(here)}"])
     head = ["method", "X has at most k nonzeros", "y has"]
-    return "## Whether the solution is k-sparse (runs, all weights)\n\n" + _table(head, lines)
+    return "## Whether the solution is k-sparse (runs, all weights)\n\n" + pipe_table(head, lines)
 
 
 def _objectives(results: Results, runs: Sequence[RunRecord]) -> str:
@@ -146,7 +154,7 @@ def _settings(runs: Sequence[RunRecord]) -> str:
         "In how many panels OADMM-EP with these settings is not beaten by RADMM, SPGM or Sub-Grad\n"
         f"(by more than {TIE:.1%}).\n"
         "A tau below 4/(2 - sigma) is outside the theory.\n\n"
-        + _table(head, lines)
+        + pipe_table(head, lines)
         + "\nThe objectives:\n\n"
         + matrix(runs)
     )
@@ -154,8 +162,8 @@ def _settings(runs: Sequence[RunRecord]) -> str:
 
 def _theory(results: Results) -> str:
     lines = [list(line) for line in statements(results.runs)]
-    return "## The analysis\n\n" + _table(["statement", "verdict", "measured"], lines) if lines else ""
+    return "## The analysis\n\n" + pipe_table(["statement", "verdict", "measured"], lines) if lines else ""
 
 
 def _readings() -> str:
-    return "## How the paper was read\n\n" + _table(["place", "what we take"], [list(line) for line in READINGS])
+    return "## How the paper was read\n\n" + pipe_table(["place", "what we take"], [list(line) for line in READINGS])

@@ -24,9 +24,8 @@ def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = 
         texts["ledger.md"] = ledger(results)
     paths = [_write(folder / name, text) for name, text in texts.items()]
     for experiment in results.experiments:
-        if experiment.watch:  # these runs are for the ledger; their curves all look alike
-            continue
-        paths += draw(experiment, results.of(experiment.name), folder / "figures")
+        if experiment.curves:
+            paths += draw(experiment, results.of(experiment.name), folder / "figures")
     return paths
 
 
@@ -40,6 +39,8 @@ def publish(results: Results, docs: Path, *, command: str) -> list[Path]:
         if experiment.name.startswith("figure")
         for path in draw(experiment, results.of(experiment.name), folder, dpi=70, endings=("png",))
     ]
+    for picture in set(folder.glob("*.png")) - set(figures):
+        picture.unlink()  # of an earlier page
     head, _, rest = ledger(results).partition("\n")
     origin = f"\nMade by `{command}`.\nEvery run: [table.csv](reproduction/table.csv); "
     origin += "curves to explore: [report.html](reproduction/report.html) (save it and open it in a browser).\n"

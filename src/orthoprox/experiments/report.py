@@ -63,6 +63,7 @@ def _data(results: Results, points: int) -> dict[str, Any]:
                 "settings": e.to_mapping(),
             }
             for e in results.experiments
+            if e.curves
         ],
         "curves": [_curve(run, points) for run in results.runs if _is_drawn(results, run)],
         "rows": [[_round(value, 7) for value in row(run).values()] for run in results.runs],
@@ -77,8 +78,8 @@ def _style(i: int) -> dict[str, str]:
 
 
 def _is_drawn(results: Results, run: RunRecord) -> bool:
-    """The first seed of each experiment, for which all methods have one start."""
-    return any(e.name == run.experiment and e.seeds[0] == run.job.seed for e in results.experiments)
+    """The first seed of each experiment with curves, for which all methods have one start."""
+    return any(e.curves and e.name == run.experiment and e.seeds[0] == run.job.seed for e in results.experiments)
 
 
 def _curve(run: RunRecord, points: int) -> dict[str, Any]:

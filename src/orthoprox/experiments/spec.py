@@ -17,7 +17,7 @@ from typing import Any
 from orthoprox._fields import replace, require
 from orthoprox.experiments.methods import fingerprint
 
-FORMAT = 2
+FORMAT = 3
 """Part of the name of every result file, so that results of another format are run again."""
 MODELS = ("sparse-pca",)
 WATCHES = ("", "lyapunov")
@@ -100,6 +100,8 @@ class Experiment:
     watch : str
         "lyapunov" measures the quantities of the paper's analysis at every iteration.
     model : str
+    curves : bool
+        Whether figures and the report show its curves; tables always have its runs.
     substitutes : mapping of str to str
         What to take where a data set is missing.
 
@@ -109,7 +111,7 @@ class Experiment:
     >>> figure = builtin("figure1")
     >>> figure.weights, len(figure.datasets), len(figure.methods)
     ((50.0,), 8, 8)
-    >>> len(list(figure.jobs())) == 8 * 8 * 2 * 3
+    >>> len(list(figure.jobs())) == 8 * 8 * 2 * 5
     True
     """
 
@@ -126,6 +128,7 @@ class Experiment:
     tolerance: float = 1e-8
     watch: str = ""
     model: str = "sparse-pca"
+    curves: bool = True
     substitutes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -253,6 +256,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"expected true or false; given {value!r}")
+    return value
+
+
 def _list(of: Any) -> Any:
     def read(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, (list, tuple)):
@@ -276,6 +285,7 @@ _READERS: dict[str, Any] = {
     "tolerance": _number,
     "watch": _text,
     "model": _text,
+    "curves": _truth,
     "substitutes": dict,
 }
 
@@ -288,7 +298,7 @@ def read(path: Path) -> Experiment:
         raise ValueError(f"{path} is not a TOML file: {error}.") from None
 
 
-BUILTIN = ("figure1", "figure2", "figure3", "figure4", "figure5", "theory", "settings")
+BUILTIN = ("figure1", "figure2", "figure3", "figure4", "figure5", "smoothing", "theory", "settings")
 """The experiments that come with the package, in the paper's order."""
 
 

@@ -143,6 +143,11 @@ def matrix(runs: Sequence[RunRecord], value: Any = lambda run: run.objective) ->
     return "\n".join(lines) + "\n"
 
 
+def pipe_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A head and lines of text as a markdown table."""
+    return "\n".join(_line(cells) for cells in (head, ["---"] * len(head), *lines)) + "\n"
+
+
 def penalty(kept: float | None) -> str:
     """The number k in words."""
     return "none" if kept is None else f"{kept:g} nr"
