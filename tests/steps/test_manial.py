@@ -123,7 +123,9 @@ def test_the_penalty_follows_its_rule(delta, last, tol, expected):
 
 
 def test_the_penalty_stays_in_its_range():
-    assert next_penalty(PLAIN, 1e-2, nu=1.0, nu0=1 / 1001) == pytest.approx(1000 / 1001)
+    of_h = 10 * 0.7  # h outweighs f
+    assert next_penalty(PLAIN, 1e-2, nu=6000.0, nu0=1 / 1001) == pytest.approx(1000 * of_h)
+    assert next_penalty(PLAIN, 1e-2, nu=9000.0, nu0=10.0) == pytest.approx(1000 * 10)
     assert next_penalty(PLAIN, 1e-4, nu=0.011, nu0=1.0) == 0.01
     assert next_penalty(PLAIN, 1e-4, nu=0.0011, nu0=0.001) == 0.001
     weak = PROBLEMS["mcp of differences"]

@@ -10,8 +10,6 @@ import heapq
 import itertools
 from typing import Any
 
-import numpy as np
-
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 
@@ -44,7 +42,7 @@ def resolve_corners(Y: Array, support: Array, most: int) -> list[Array]:
     [[[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]]
     """
     backend = backend_of(Y)
-    squares, first = backend.to_numpy(Y) ** 2, backend.to_numpy(support) > 0
+    squares, first = backend.to_numpy(Y) ** 2, backend.to_numpy(support)
     found: list[Array] = []
     order = itertools.count()  # so that equal losses are not compared by their arrays
     heap: list[tuple[float, int, Any]] = [(0.0, next(order), first)]
@@ -53,12 +51,12 @@ def resolve_corners(Y: Array, support: Array, most: int) -> list[Array]:
         loss, _, mask = heapq.heappop(heap)
         corner = _first_corner(mask)
         if corner is None:
-            found.append(support if mask is first else backend.from_numpy(mask.astype(float), support))
+            found.append(support if mask is first else backend.from_numpy(mask, support))
             continue
         row, columns = corner
         for column in columns:
             child = mask.copy()
-            child[row, column] = False
+            child[row, column] = 0.0
             if child[:, column].any() and child.tobytes() not in seen:
                 seen.add(child.tobytes())
                 heapq.heappush(heap, (loss + float(squares[row, column]), next(order), child))
@@ -68,9 +66,11 @@ def resolve_corners(Y: Array, support: Array, most: int) -> list[Array]:
 _MOST_STEPS = 500  # of the search: a support with more corners than that is far from any solution
 
 
-def _first_corner(mask: np.ndarray[Any, Any]) -> tuple[int, tuple[int, int]] | None:
+def _first_corner(mask: Any) -> tuple[int, tuple[int, int]] | None:
     """A row that two columns have in common, and no other, with those columns; None if there is none."""
-    counts = mask.astype(np.float64)
-    for i, j in np.argwhere(np.triu(counts.T @ counts == 1, 1)):
-        return int(np.argmax(mask[:, i] & mask[:, j])), (int(i), int(j))
+    meets = mask.T @ mask
+    for i, row in enumerate(meets.tolist()):
+        for j, rows in enumerate(row[:i]):
+            if rows == 1:
+                return int((mask[:, i] * mask[:, j]).argmax()), (i, j)
     return None

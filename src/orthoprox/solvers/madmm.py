@@ -136,7 +136,7 @@ class MADMM(Solver[MADMMState]):
         Z_new = h.prox(AX + U, 1 / rho)
         U_new = U + AX - Z_new
 
-        scale = self._penalty_factor(problem, state.L, state.t, rho, AX - Z_new, Z_new - Z)
+        scale = self._penalty_factor(problem, state.t, rho, AX - Z_new, (Z_new - Z) / unit(problem, state.L))
         return MADMMState(
             t=state.t + 1,
             now=found.point,
@@ -148,11 +148,11 @@ class MADMM(Solver[MADMMState]):
             inner=state.inner + found.steps,
         )
 
-    def _penalty_factor(self, problem: Problem, L: float, t: int, rho: float, gap: Array, move: Array) -> float:
+    def _penalty_factor(self, problem: Problem, t: int, rho: float, gap: Array, move: Array) -> float:
         """The factor by which the penalty changes: 2, 1/2 or 1."""
         if t >= self.balance:
             return 1.0
-        primal, dual = float(norm(gap)), rho * float(norm(problem.A.adjoint(move))) / unit(problem, L)
+        primal, dual = float(norm(gap)), rho * float(norm(problem.A.adjoint(move)))
         if primal > max(10 * dual, rounding(gap, problem.A.norm * problem.M.r**0.5)):  # r unit columns in A
             return 2.0
         may_halve = rho / 2 >= _least_penalty(problem) * (1 - 1e-9)  # from L_f it may halve once, despite rounding
