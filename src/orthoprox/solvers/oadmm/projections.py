@@ -121,7 +121,7 @@ class Projections(Block[ProjectionsState]):
         """From the first penalty to the last one in equal ratios, and a little beyond."""
         if rises < self.explore:
             share = rises / self.explore
-            return float(found.first ** (1 - share) * found.last**share)
+            return float(found.first * (found.last / found.first) ** share)  # exact in any unit
         beyond = min(rises - self.explore, math.log(self.tuning.most, self.tuning.rise))
         return float(found.last * self.tuning.rise**beyond)
 

@@ -1,0 +1,102 @@
+"""Problems x solvers: what a result says is true, and what it promises is kept."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+from hypothesis import event, given, note
+from hypothesis import strategies as st
+
+from fuzz.campaign import campaign
+from fuzz.cases import cases
+from orthoprox import SOLVERS, Critical, Iterations, Seconds, Status, UnsupportedProblem, solve
+from orthoprox.problem import Certificate, criticality, relative_criticality
+
+TIME = 1.0
+
+
+def run(case, name, X0, stop=None):
+    """A run in which every warning is an error; None where the method refuses the problem."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return solve(case.problem, name, X0, stop=stop)
+        except UnsupportedProblem as refusal:
+            assert str(refusal).endswith(".")
+            return None
+
+
+def check(case, result, X0):
+    """Compare a result with the formulas of the case."""
+    X, problem = result.X, case.problem
+    eps = float(np.finfo(X.dtype).eps)
+    assert np.all(np.isfinite(X)) and X.dtype == X0.dtype
+    assert np.linalg.norm(X.T.astype(float) @ X - np.eye(X.shape[1])) <= 100 * eps * X.shape[1]
+    wide = X.astype(float)
+    size = sum(abs(float(part)) for part in (case.f(wide)[0], case.g(wide)[0], case.h(case.A(wide)))) + scale(case)
+    assert abs(result.objective - case.objective(wide)) <= 300 * eps * size
+    if problem.shape != case.A(X).shape:
+        return  # A = 0: h is a number, and y and z belong to nothing
+    y, z = result.y.astype(float), result.z.astype(float)
+    parts = result.criticality_parts
+    near = lambda found, wanted, whole: abs(found - wanted) <= 300 * eps * whole + 1e-6 * wanted
+    gradients = np.linalg.norm(case.f(wide)[1]) + np.linalg.norm(case.g(wide)[1]) + problem.A.norm * np.linalg.norm(z)
+    assert near(
+        parts.primal, np.linalg.norm(case.A(wide) - y), problem.A.norm * np.sqrt(X.shape[1]) + np.linalg.norm(y)
+    )
+    assert near(parts.stationarity, case.stationarity(wide, z), gradients + scale(case))
+    if case.distance is not None:
+        slopes = problem.h.lipschitz_constant(problem.shape)
+        assert near(parts.dual, case.distance(y, z), np.linalg.norm(z) + slopes)
+    if result.status is Status.CONVERGED:
+        at = Certificate(problem.at(X), result.y, result.z)
+        share = relative_criticality(problem, at, criticality(problem, at)).total
+        assert share <= 2 * max(1e-7, 64 * eps)
+
+
+def scale(case):
+    """How large F is on the manifold, so that a small value of it may be a difference of large ones."""
+    L = case.problem.f.lipschitz or 0.0
+    return L * case.problem.M.r
+
+
+@campaign(short=60)
+@given(cases(units=(-700, -200, -40, 0, 0, 0, 40, 200, 700)), st.sampled_from(sorted(SOLVERS)), st.integers(0, 9))
+def test_results_are_true(case, name, seed):
+    note(case.words)
+    before = [array.copy() for array in case.arrays]
+    X0 = case.problem.M.random(seed, like=case.problem.like)
+    began = time.perf_counter()
+    result = run(case, name, X0, Iterations(60) | Seconds(TIME) | Critical(1e-7, relative=True))
+    event(f"{name}: {'refused' if result is None else result.status.name}")
+    if result is None:
+        return
+    assert time.perf_counter() - began <= TIME + 2
+    check(case, result, X0)
+    assert result.status in (Status.CONVERGED, Status.ITERATIONS, Status.SECONDS)
+    assert all(np.array_equal(a, b) for a, b in zip(case.arrays, before, strict=True))
+
+
+@campaign(short=25)
+@given(cases(), st.integers(0, 9), st.sampled_from([-600, -60, 60, 600]))
+def test_the_default_solver(case, seed, power):
+    """It never ends above its start, gives the same answer twice, and the same in other units."""
+    note(case.words)
+    problem = case.problem
+    X0 = problem.M.random(seed, like=problem.like)
+    stop = Iterations(150) | Critical(1e-7, relative=True)
+    result = run(case, "oadmm", X0, stop)
+    event(result.status.name)
+    check(case, result, X0)
+    eps = float(np.finfo(X0.dtype).eps)
+    start = float(problem.objective(X0))
+    assert result.objective <= start + max(1e-6, 1e3 * eps) * (abs(start) + scale(case))
+    again = run(case, "oadmm", X0, stop)
+    assert np.array_equal(again.X, result.X)
+    if X0.dtype == np.float64 and problem.shape == case.A(X0).shape:
+        unit = 2.0**power
+        f, g, h = (unit * term for term in (problem.f, problem.g, problem.h))
+        other = solve(type(problem)(M=problem.M, f=f, g=g, h=h, A=problem.A), "oadmm", X0, stop=stop)
+        assert np.array_equal(other.X, result.X) or np.isclose(other.objective / unit, result.objective, rtol=1e-9)
