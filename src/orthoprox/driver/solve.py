@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
+from orthoprox._fields import replace
 from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver.checkpoint import CheckpointFile, load
 from orthoprox.driver.observers import Observer, Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
@@ -171,44 +173,56 @@ class _Run:
         return self.solver.init(self.problem, self.problem.M.random(0, like=self.problem.like))
 
     def go(self, state: Any, t: int, seconds: float) -> Result[Any]:
-        status: Status | None = None
-        failure: Exception | None = None
-        reached = verified = (state, t, seconds)
-        since = time.perf_counter()
-        try:
-            for t, state in enumerate(iterate(self.problem, self.solver, state), start=t):  # noqa: B020
-                if self.record.due(t):
-                    X = self.solver.point(state)
-                    backend_of(X).finish(X)
-                seconds += time.perf_counter() - since
-                now = self._snapshot(state, t, seconds)
-                status = NotFinite(measure=self.record.due(t))(now)
-                if status is not None:
-                    break
-                reached = (state, t, seconds)
-                if self.record.due(t):
-                    verified = reached
-                status = self._watch(now)
-                if status is not None:
-                    break
-                del now  # free its measurements before the next step
-                since = time.perf_counter()
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        except Exception as error:
-            status, failure = Status.FAILED, error
-        now = self._snapshot(*reached)
-        if status is Status.NOT_FINITE:
-            now = self._last_finite(now, self._snapshot(*verified))
-        failure = self._close(now, failure)
-        result = self._result(now, Status.FAILED if failure else status or Status.INTERRUPTED)
+        with Interrupts() as interrupts:
+            result, failure = self._complete(state, t, seconds, interrupts)
         if failure is not None:
             raise RunFailed(
                 f"The run failed after {result.iterations} iterations: {_sentence(failure)} "
                 "The attribute 'result' of this error holds the last state.",
                 result,
             ) from failure
-        return result
+        return replace(result, status=Status.INTERRUPTED) if interrupts.came else result
+
+    def _complete(
+        self, state: Any, t: int, seconds: float, interrupts: Interrupts
+    ) -> tuple[Result[Any], Exception | None]:
+        """Run the loop, then put the result together: only the loop can be interrupted."""
+        status: Status | None = None
+        failure: Exception | None = None
+        reached = verified = (state, t, seconds)
+        since = time.perf_counter()
+        try:
+            with interrupts.raised():
+                for t, state in enumerate(iterate(self.problem, self.solver, state), start=t):  # noqa: B020
+                    if self.record.due(t):
+                        X = self.solver.point(state)
+                        backend_of(X).finish(X)
+                    seconds += time.perf_counter() - since
+                    now = self._snapshot(state, t, seconds)
+                    status = NotFinite(measure=self.record.due(t))(now)
+                    if status is not None:
+                        break
+                    reached = (state, t, seconds)
+                    if self.record.due(t):
+                        verified = reached
+                    status = self._watch(now)
+                    if interrupts.came:  # and somebody has swallowed it: Python itself does in a destructor
+                        raise KeyboardInterrupt
+                    if status is not None:
+                        break
+                    del now  # free its measurements before the next step
+                    since = time.perf_counter()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except Exception as error:
+            status, failure = (Status.INTERRUPTED, None) if interrupts.came else (Status.FAILED, error)
+        now = self._snapshot(*reached)
+        if status is Status.NOT_FINITE:
+            now = self._last_finite(now, self._snapshot(*verified))
+        failure, insisted = self._close(now, failure)
+        if failure is not None or insisted:
+            status = Status.FAILED if failure else Status.INTERRUPTED
+        return self._result(now, status or Status.INTERRUPTED), failure
 
     def _snapshot(self, state: Any, t: int, seconds: float) -> Snapshot:
         return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit)
@@ -221,16 +235,19 @@ class _Run:
         answers = [When(watch)(now) for watch in self.observers]  # all of them, also when the first says stop
         return next((answer for answer in (status, *answers) if answer is not None), None)
 
-    def _close(self, now: Snapshot, failure: Exception | None) -> Exception | None:
-        """Record the end and close every observer, even if some raise; return the first error."""
+    def _close(self, now: Snapshot, failure: Exception | None) -> tuple[Exception | None, bool]:
+        """Record the end and close every observer, even if some raise; return the first error, and any Ctrl-C."""
+        insisted = False
         closing = [getattr(watch, "close", None) for watch in self.observers]
         for act in (self.record.record, lambda now: now.answer, *closing):
             try:
                 if act is not None:
                     act(now)
+            except KeyboardInterrupt:  # from somebody who would not wait: leave what hangs
+                insisted = True
             except Exception as error:
                 failure = failure or error
-        return failure
+        return failure, insisted
 
     def _last_finite(self, now: Snapshot, verified: Snapshot) -> Snapshot:
         """Return the later of two states if all of it is finite: between two records only X is checked."""
@@ -269,7 +286,7 @@ class _Run:
         X, y, z = now.X, None, None
         try:
             X, y, z = now.answer.point.X, now.answer.y, now.answer.z
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             self.notes.append("y and z could not be computed; the last iterate is in result.state")
         objective, criticality, status = self._measure(now, status)
         return Result(
