@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
+
+import numpy as np
 
 from orthoprox._fields import replace
 from orthoprox._linalg import norm, rounding
@@ -108,17 +111,30 @@ def solve(
     method = named(solver) if isinstance(solver, str) else solver
     if not isinstance(method, Solver):
         raise TypeError(f"solver must be the name of a solver or a Solver; given {type(method).__name__}.")
-    method.scope.admit(problem, method.name)
-    method = method.for_problem(problem)
-    rule = Iterations(1000) | Critical(1e-6) if stop is None else as_rule(stop)
-    run = _Run(problem, method, rule, Recorder() if record is None else record, observers)
-    if resume is None:
-        return run.from_point(*starting_point(problem, X0, seed))
-    if X0 is not None:
+    if X0 is not None and resume is not None:
         raise ValueError("A resumed run continues from its last state: give either X0 or resume, not both.")
-    if isinstance(resume, (str, PathLike)):
-        return run.from_file(load(resume))
-    return run.from_state(resume)
+    rule = Iterations(1000) | Critical(1e-6) if stop is None else as_rule(stop)
+    with backend_of(problem.like).quiet():  # the status says what was not finite
+        with _beginning():
+            method.scope.admit(problem, method.name)
+            method = method.for_problem(problem)
+        run = _Run(problem, method, rule, Recorder() if record is None else record, observers)
+        if resume is None:
+            return run.from_point(*starting_point(problem, X0, seed))
+        if isinstance(resume, (str, PathLike)):
+            return run.from_file(load(resume))
+        return run.from_state(resume)
+
+
+@contextlib.contextmanager
+def _beginning() -> Iterator[None]:
+    """Say in a sentence that a run could not begin; errors of input are sentences already."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (ValueError, TypeError)) and not isinstance(error, np.linalg.LinAlgError):
+            raise
+        raise RunFailed(f"The run could not begin: {_sentence(error)}") from error
 
 
 class _Run:
@@ -140,14 +156,10 @@ class _Run:
     def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
         self.notes += notes
         self.record.restart()
-        try:
+        with _beginning():
             self.problem.check(X0)
             check_user_functions(self.problem, X0)
             state = self.solver.init(self.problem, X0)
-        except (ValueError, TypeError):
-            raise  # the message is a sentence already
-        except Exception as error:
-            raise RunFailed(f"The run could not begin: {_sentence(error)}") from error
         return self.go(state, 0, 0.0)
 
     def from_file(self, saved: CheckpointFile) -> Result[Any]:
@@ -170,7 +182,8 @@ class _Run:
         return self.go(state, int(state.t), 0.0)
 
     def _template(self) -> Any:
-        return self.solver.init(self.problem, self.problem.M.random(0, like=self.problem.like))
+        with _beginning():
+            return self.solver.init(self.problem, self.problem.M.random(0, like=self.problem.like))
 
     def go(self, state: Any, t: int, seconds: float) -> Result[Any]:
         with Interrupts() as interrupts:
