@@ -176,6 +176,36 @@ def test_parts_in_the_wrong_place(parts, match):
     refused(lambda: Problem(**{"M": M, **parts}), TypeError, match)
 
 
+@pytest.mark.parametrize(
+    ("over", "match"),
+    [
+        ((2, 6), "Stiefel.n, r. needs 1 <= r <= n; given n = 2, r = 6"),
+        ((6, 2.5), "Stiefel.n, r. needs whole numbers; given r = 2.5"),
+        (("6", 2), "Stiefel.n, r. needs whole numbers; given n = '6'"),
+        *((over, f"over must be a Stiefel .* given {re.escape(repr(over))}") for over in (6, None, (6, 2, 1), "62")),
+    ],
+)
+def test_shapes_that_are_no_manifold(over, match):
+    refused(lambda: Problem.of(L1(), over=over), (TypeError, ValueError), match)
+
+
+@pytest.mark.parametrize("term", [L1(), L1() + 1.0])
+def test_what_a_term_cannot_be_bound_to_or_weighed_with(term):
+    for wrong, match in (
+        (3, "A must be an array .* or a LinearMap; given int"),
+        (None, "A must be an array .* or a LinearMap; given NoneType"),
+        (np.ones(6), r"A must have two dimensions; given shape \(6,\)"),
+        (np.ones((3, 6), dtype=int), "A must hold real floating-point numbers; given dtype int64"),
+        (np.full((3, 6), np.nan), "A must be finite; given 18 entries"),
+    ):
+        refused(lambda wrong=wrong: term @ wrong, (TypeError, ValueError), match)
+    for before in (D, sp.csr_array(D), Matrix(D), [D]):
+        match = r"A term comes before @ .* as in L1\(\) @ B; given \w+ before it"
+        refused(lambda before=before: before @ term, TypeError, match)
+    for factor in ("much", None, np.nan, D):
+        refused(lambda factor=factor: factor * term, (TypeError, ValueError), "The weight of .* must be")
+
+
 def test_what_is_no_problem_or_no_solver():
     refused(
         lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Build one"

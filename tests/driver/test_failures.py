@@ -7,7 +7,7 @@ import pytest
 
 from driver.helpers import M, S, Watching, with_gradient, with_prox
 from orthoprox import Iterations, Problem, Recorder, RunFailed, Status, named, solve
-from orthoprox.terms import L1, Quadratic, Smooth
+from orthoprox.terms import L1, Huber, LargestK, Quadratic, Smooth
 from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
@@ -100,14 +100,32 @@ def test_the_first_error_is_the_one_that_is_told():
         solve(PROBLEM, observers=[Watch()])
 
 
-def test_a_solver_that_cannot_begin_says_so():
-    class Breaks(type(named("subgradient"))):
-        def init(self, problem, X0):
-            raise MemoryError("too large")
+@pytest.mark.parametrize("error", [MemoryError, OverflowError, np.linalg.LinAlgError])
+@pytest.mark.parametrize("where", ["init", "for_problem"])
+def test_a_solver_that_cannot_begin_says_so(where, error):
+    def breaks(self, problem, X0=None):
+        raise error("too large")
 
-    with pytest.raises(RunFailed, match=r"The run could not begin: MemoryError in .*init: too large\.") as caught:
-        solve(PROBLEM, Breaks())
-    assert caught.value.result is None
+    method = type("Breaks", (type(named("subgradient")),), {where: breaks})()
+    sentence = rf"The run could not begin: {error.__name__} in .*breaks: too large\."
+    for keywords in ({}, {"resume": solve(PROBLEM, "subgradient", stop=Iterations(1)).state}):
+        with pytest.raises(RunFailed, match=sentence) as caught:
+            solve(PROBLEM, method, **keywords)
+        assert caught.value.result is None
+
+
+@pytest.mark.parametrize("solver", ["oadmm", *SOLVERS, "spgm-ep"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem.of(Quadratic(S.astype(np.float32)) - 1e200 * LargestK(5) + 1e200 * Huber(0.3), over=M),
+        Problem.of(Quadratic(S.astype(np.float32) * np.float32(3e37)) + L1(), over=M),
+        Problem.of(1e-200 * Quadratic(1e-200 * S) + 1e-200 * L1(), over=M),
+    ],
+)
+def test_numbers_out_of_range_bring_no_warning(solver, problem):  # every warning is an error in a test
+    result = solve(problem, solver, stop=Iterations(5))
+    assert np.isfinite(result.X).all() and result.infeasibility < 1e-5
 
 
 def turning(good, bad, call):

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from driver.helpers import Watching, with_prox
-from orthoprox import Iterations, Recorder, Status, solve
+from driver.helpers import Watching, assert_same_run, with_prox
+from fuzz.campaign import CASES
+from orthoprox import Checkpoint, Iterations, Recorder, Status, solve
 from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
@@ -71,6 +73,80 @@ def test_a_signal_in_an_observer_or_a_rule_keeps_that_iteration(t, every, rows):
         np.testing.assert_array_equal(result.X, whole.X)
     assert watch.seen == list(range(t))
     assert watch.closed == [t]
+
+
+class Line:
+    """Presses Ctrl-C at one of all the lines that a run executes, and counts them."""
+
+    def __init__(self, at):
+        self.at, self.count, self.inside = at, 0, False
+
+    def __call__(self, frame, event, _):
+        name = frame.f_code.co_qualname
+        if event == "call" and name == "_Run._complete":
+            self.inside = True
+        if event == "line" and self.inside:
+            self.count += 1
+            if self.count == self.at:
+                signal.raise_signal(signal.SIGINT)
+        if event == "return" and name == "_Run._complete":
+            self.inside = False
+        return self
+
+
+def traced(line, file):
+    before = sys.gettrace()
+    sys.settrace(line)
+    try:
+        return solve(PROBLEM, "oadmm-ep", stop=Iterations(3), observers=[Checkpoint(file, every=2)])
+    finally:
+        sys.settrace(before)
+
+
+def test_a_signal_at_any_line_of_a_run_loses_nothing(tmp_path):
+    file, end = tmp_path / "run.npz", solve(PROBLEM, "oadmm-ep", stop=Iterations(5))
+    for _ in range(2):  # the first run executes more lines, once for all
+        whole = Line(0)
+        objective = traced(whole, file).history.objective
+    for at in np.linspace(1, whole.count, CASES or 20, dtype=int):
+        result = traced(Line(at), file)
+        t = result.iterations
+        assert (result.status, result.state.t) == (Status.INTERRUPTED, t)
+        assert result.history.iteration.tolist() == list(range(t + 1))
+        np.testing.assert_array_equal(result.history.objective, objective[: t + 1])
+        assert result.objective == PROBLEM.objective(result.X) and np.isfinite([*result.criticality_parts]).all()
+        assert os.listdir(tmp_path) == ["run.npz"]
+        rest = solve(PROBLEM, "oadmm-ep", stop=Iterations(5), resume=file)
+        assert f"resumed at iteration {t}" in rest.notes
+        assert_same_run(rest, end)
+
+
+def test_somebody_who_insists_need_not_wait_for_what_hangs():
+    class Hangs:
+        def __call__(self, now):
+            return None
+
+        def close(self, now):
+            while True:
+                signal.raise_signal(signal.SIGINT)
+
+    watch = Watching()
+    result = solve(PROBLEM, stop=Iterations(4), observers=[Hangs(), watch])
+    assert (result.status, result.iterations, watch.closed) == (Status.INTERRUPTED, 4, [4])
+
+
+def test_the_handler_of_the_program_stays_and_ours_is_gone_after_the_run():
+    heard = []
+    for handler in (lambda *_: heard.append(1), signal.default_int_handler):
+        signal.signal(signal.SIGINT, handler)
+        inner = lambda now: solve(PROBLEM, stop=Iterations(1)) and None  # a run inside a run
+        signals = lambda now: signal.raise_signal(signal.SIGINT) if now.t == 2 else None
+        result = solve(PROBLEM, stop=Iterations(3), observers=[inner, signals])
+        assert signal.getsignal(signal.SIGINT) is handler
+        expected = Status.ITERATIONS if heard == [1] and handler is not signal.default_int_handler else None
+        assert result.status is (expected or Status.INTERRUPTED)
+    with ThreadPoolExecutor(1) as pool:  # where signals cannot be set
+        assert pool.submit(solve, PROBLEM, stop=Iterations(1)).result().status is Status.ITERATIONS
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals to other processes are sent differently elsewhere")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from driver.helpers import M, S, assert_same_run, with_prox
 from orthoprox import (
@@ -19,10 +23,21 @@ from orthoprox import (
     named,
     solve,
 )
+from orthoprox.maps import Difference, Entries
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS as ALL
 from orthoprox.solvers import UnsupportedProblem
-from orthoprox.terms import L1, Quadratic
+from orthoprox.terms import (
+    L1,
+    ExplainedVariance,
+    Huber,
+    LargestK,
+    LeastSquares,
+    Quadratic,
+    Smooth,
+    SmoothTerm,
+    WeightedL1,
+)
 from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
@@ -158,16 +173,90 @@ def written(file):
             named("oadmm-ep", beta0=named("oadmm-ep").for_problem(PROBLEM).beta0),
             r"The checkpoint is for shape \[9, 3\]; given \[9, 2\]",
         ),
-        (
-            sparse_pca(np.eye(9), n_components=3, weight=0.5, k=8),
-            named("oadmm-ep", beta0=named("oadmm-ep").for_problem(PROBLEM).beta0),
-            "The checkpoint belongs to another problem: its objective was .*, here it is",
-        ),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(written, problem, solver, sentence):
     with pytest.raises(ValueError, match=sentence):
         solve(problem, solver, stop=Iterations(9), resume=written)
+
+
+def ulp(a, at=(4, 2)):
+    """The same array, one bit further in one entry."""
+    a = a.copy()
+    a[at] = np.nextafter(a[at], np.inf)
+    return a
+
+
+class OwnLinear(SmoothTerm):
+    """<C, X>, in a class of the user's, which counts its calls and knows more than it shows."""
+
+    weight, lipschitz = 1.0, 0.0
+
+    def __init__(self, C):
+        self.C, self.calls, self._last = C, 0, None
+
+    @functools.cached_property
+    def size(self):
+        return float(np.linalg.norm(self.C))
+
+    def value(self, X):
+        self.calls, self._last = self.calls + 1, X
+        return np.sum(self.C * X)
+
+    def gradient(self, X):
+        return self.C * (self.size / self.size)
+
+
+def own_function(B):
+    """A function that refers to its data, and its derivative as another."""
+    return Smooth(lambda X: np.sum((B @ X) ** 2), functools.partial(lambda B, X: 2 * B.T @ (B @ X), B), lipschitz=99.0)
+
+
+def as_operator(B):
+    return LinearOperator(B.shape, matvec=lambda x: B @ x, rmatvec=lambda x: B.T @ x, dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda B: Quadratic(B @ np.eye(9) + B.T) + L1(), "f"),
+        (lambda B: ExplainedVariance(sp.csr_array(B)) + L1(), "f"),
+        (lambda B: ExplainedVariance(aslinearoperator(B)) + L1(), "f"),
+        (lambda B: LeastSquares(np.eye(9), B[:, :3]) - LargestK(4) + L1(), "f"),
+        (lambda B: own_function(B) + L1(), "f"),
+        (lambda B: OwnLinear(B[:, :3]) + L1(), "f"),
+        (lambda B: OwnLinear(S[:, :3]) + abs(B[4, 2]) * L1(), "h"),
+        (lambda B: Quadratic(S) - abs(B[4, 2]) * LargestK(4) + L1(), "g"),
+        (lambda B: Quadratic(S) - LargestK(4 + (B is not S)) + L1(), "g"),
+        (lambda B: Quadratic(S) + L1() + B[4, 2], "offset"),
+        (lambda B: Quadratic(S) + (L1(0.5) if B is S else Huber(1e-9, 0.5)), "h"),
+        (lambda B: Quadratic(S) + WeightedL1(np.abs(B[:, :3])), "h"),
+        (lambda B: Quadratic(S) + L1() @ B, "A"),
+        (lambda B: Quadratic(S) + L1() @ as_operator(B), "A"),
+        (lambda B: Quadratic(S) + L1() @ (Entries(np.eye(9)[:, :3] < 1) if B is S else Difference()), "A"),
+    ],
+)
+def test_a_checkpoint_of_a_nearly_equal_problem_is_refused(file, make, part):
+    solver = named("oadmm-ep", beta0=50.0)
+    first = Problem.of(make(S), over=M)
+    solve(first, solver, stop=Iterations(3), observers=[Checkpoint(file)])
+    assert solve(first, solver, stop=Iterations(4), resume=file).iterations == 4
+    again = Problem.of(make(np.asfortranarray(S) if part == "f" else S), over=M)
+    assert solve(again, solver, stop=Iterations(4), resume=file).iterations == 4
+    with pytest.raises(ValueError, match=f"belongs to another problem: {part} had another kind, weight or data"):
+        solve(Problem.of(make(ulp(S)), over=M), solver, stop=Iterations(4), resume=file)
+
+
+def test_a_function_is_known_by_its_values_too(file):
+    def problem(factor):
+        text = f"lambda X: ({factor!r} * (X**4).sum(), {4 * factor!r} * X**3)"
+        return Problem(M=M, f=Smooth(eval(text), lipschitz=20.0), h=L1())
+
+    solver = named("oadmm-ep", beta0=50.0)
+    solve(problem(1.0), solver, stop=Iterations(3), observers=[Checkpoint(file)])
+    assert solve(problem(1.0), solver, stop=Iterations(5), resume=file).iterations == 5
+    with pytest.raises(ValueError, match="belongs to another problem: its objective was .*, here it is .* start the"):
+        solve(problem(1.0001), solver, stop=Iterations(5), resume=file)
 
 
 def test_a_state_of_another_run_is_refused_and_so_is_one_beside_a_start():

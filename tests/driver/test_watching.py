@@ -199,8 +199,17 @@ def test_a_bar_serves_one_run_after_another():
     assert "subgradient: 100%" in file.getvalue()
 
 
-def test_without_tqdm_the_extra_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("label", "stop", "start"),
+    [(None, Iterations(30), "oadmm-ep: 30/30, "), ("{}", lambda now: now.t == 11, "{}: 11it, ")],
+)
+def test_without_tqdm_there_is_a_line_instead(monkeypatch, label, stop, start):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    sentence = r"A progress bar needs tqdm, which is not installed: pip install 'orthoprox\[progress\]'"
-    with pytest.raises(ModuleNotFoundError, match=sentence):
-        Progress()
+    file = io.StringIO()
+    bar = Progress(always=True, file=file, label=label, every=0.0)
+    for _ in range(2):  # one run after another
+        result = solve(PROBLEM, "oadmm-ep", stop=stop, observers=[bar])
+    first, second, nothing = file.getvalue().split("\n")
+    assert nothing == "" and first.count("Crit") == second.count("Crit") >= 12
+    last = f"{start}F {result.objective:.6g}, Crit {result.criticality:.1e}"
+    assert second.rpartition("\r")[2].rstrip() == last

@@ -62,16 +62,6 @@ def test_a_missing_column_and_other_archives_are_noticed(path):
         load(path)
 
 
-def test_what_a_killed_process_left_is_removed_and_nothing_else(path):
-    names = ["run.npz.123.part", "run.npz.456.part", "another.npz.123.part"]
-    for name in names:
-        path.with_name(name).write_bytes(b"half")
-        os.utime(path.with_name(name), (1e9, 1e9))
-    os.utime(path.with_name(names[1]))  # this one is being written
-    write(path, ARCHIVE)
-    assert sorted(p.name for p in path.parent.iterdir()) == [names[2], "run.npz", names[1]]
-
-
 def test_a_failed_write_leaves_the_old_result(path, monkeypatch):
     def full(_):
         raise OSError("no space left")

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
 
 from orthoprox import Problem, Stiefel
-from orthoprox.maps import Difference, Entries, Identity, Matrix, Stack
+from orthoprox.maps import Difference, Entries, Identity, Matrix, Product, Stack
 from orthoprox.terms import (
     L1,
     MCP,
@@ -45,6 +47,18 @@ weights = st.floats(0.01, 10.0)
 signed = st.floats(-10.0, 10.0)
 seeds = st.integers(0, 2**16)
 law = settings(max_examples=30)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.coo_matrix, aslinearoperator, Matrix])
+def test_a_term_is_bound_to_whatever_is_a_matrix(kind):
+    for written in (L1() @ kind(B), (2.0 * L1() + 1.0) @ kind(B), L1() @ kind(B) @ kind(S)):
+        problem = Problem.of(written, over=(N, R))
+        assert problem.M == M
+        X = point(0)
+        inner = B @ S @ X if isinstance(problem.A, Product) else B @ X
+        assert problem.objective(X) == pytest.approx(problem.h.weight * l1(inner) + problem.offset, rel=1e-12)
+    f = Problem.of(LeastSquares(np.eye(5), Y) @ kind(B), over=[N, R]).f
+    assert f.value(point(1)) == pytest.approx(LeastSquares(B, Y).value(point(1)), rel=1e-12)
 
 
 def point(seed):
@@ -257,7 +271,7 @@ def test_what_is_no_term_is_refused(given):
             make()
 
 
-@pytest.mark.parametrize("given", [np.eye(7), 3.0, L1(), "A"])
+@pytest.mark.parametrize("given", [[[1.0]], 3.0, L1(), "A"])
 def test_a_term_is_bound_to_maps_only(given):
     for term in (L1(), L1() + Linear(T), L1() @ Identity()):
         with pytest.raises(TypeError):

@@ -201,11 +201,17 @@ def _is_open(hint: Any) -> bool:
 
 
 def _matches_template(value: Any, like: Any, arrays: Sequence[Array]) -> bool:
-    """Whether a value is of the template's kind: an array with as many dimensions, or no array."""
+    """Whether a value is of the template's kind: an array with as many dimensions, of floats or not, or no array."""
     if like is None:
         return True
-    given = arrays[value["array"]].ndim if isinstance(value, dict) and "array" in value else 0
-    return value is not None and given == (like.ndim if is_array_api_obj(like) else 0)
+    if not (isinstance(value, dict) and "array" in value):
+        return value is not None and not (is_array_api_obj(like) and like.ndim)
+    given = arrays[value["array"]]
+    return is_array_api_obj(like) and given.ndim == like.ndim and _holds_floats(given) == _holds_floats(like)
+
+
+def _holds_floats(array: Array) -> bool:
+    return bool(array_namespace(array).isdtype(array.dtype, "real floating"))
 
 
 def _refuse(place: str, hint: Any, value: Any) -> NoReturn:

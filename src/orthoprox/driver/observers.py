@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Protocol, TextIO
 
 from orthoprox._extras import extra
@@ -34,15 +35,15 @@ class Recorder:
     """
 
     COLUMNS: Mapping[str, Callable[[Snapshot], float]] = {
-        "iteration": lambda now: now.t,
-        "seconds": lambda now: now.seconds,
-        "objective": lambda now: now.objective,
-        "criticality": lambda now: now.criticality,
-        "primal": lambda now: now.criticality_parts.primal,
-        "dual": lambda now: now.criticality_parts.dual,
-        "stationarity": lambda now: now.criticality_parts.stationarity,
-        "infeasibility": lambda now: now.infeasibility,
-        "sparsity": lambda now: now.sparsity,
+        "iteration": attrgetter("t"),
+        "seconds": attrgetter("seconds"),
+        "objective": attrgetter("objective"),
+        "criticality": attrgetter("criticality"),
+        "primal": attrgetter("criticality_parts.primal"),
+        "dual": attrgetter("criticality_parts.dual"),
+        "stationarity": attrgetter("criticality_parts.stationarity"),
+        "infeasibility": attrgetter("infeasibility"),
+        "sparsity": attrgetter("sparsity"),
     }
 
     def __init__(self, every: int = 1, extra: Mapping[str, Callable[[Snapshot], float]] | None = None) -> None:
@@ -64,12 +65,17 @@ class Recorder:
             return
         # Compute the whole row first, in case a measure raises.
         row = {name: _number(measure(now), name) for name, measure in self.measures.items()}
-        for name, value in row.items():
-            self.rows[name].append(value)
+        whole = len(self.rows["iteration"])
+        for name in (
+            *(row.keys() - {"iteration"}),
+            "iteration",
+        ):  # last, so that a row that was interrupted does not count
+            self.rows[name][whole:] = [row[name]]
 
     @property
     def history(self) -> History:
-        return History(self.rows)
+        whole = len(self.rows["iteration"])
+        return History({name: column[:whole] for name, column in self.rows.items()})
 
     def restart(self) -> None:
         """Drop the rows of an earlier run."""
@@ -97,7 +103,7 @@ def _number(value: Any, name: str) -> float:
 
 
 class Progress:
-    """A live bar with objective, criticality and rate.
+    """A live bar with objective, criticality and rate; a plain line where tqdm is not installed.
 
     Parameters
     ----------
@@ -114,19 +120,17 @@ class Progress:
     def __init__(
         self, *, always: bool = False, label: str | None = None, file: TextIO | None = None, every: float = 0.1
     ) -> None:
-        self._tqdm = extra("tqdm", "progress", "A progress bar").tqdm
-        self.file = sys.stderr if file is None else file
-        self.shown = always or self.file.isatty()
-        self.label, self.every = label, every
+        self.always, self.label, self.file, self.every = always, label, file, every
         self._bar: Any = None
         self._next = 0.0
 
     def __call__(self, now: Snapshot) -> None:
-        if not self.shown:
+        file = sys.stderr if self.file is None else self.file
+        if not (self.always or file.isatty()):
             return
         if self._bar is None:
             label = self.label or now.solver.name
-            self._bar = self._tqdm(total=now.limit, desc=label, unit="it", file=self.file, initial=now.t, leave=True)
+            self._bar = _bar()(total=now.limit, desc=label, unit="it", file=file, initial=now.t, leave=True)
         moment = time.monotonic()
         if moment >= self._next or now.t == now.limit:
             self._show(now)
@@ -143,3 +147,32 @@ class Progress:
             self._show(now)
             self._bar.close()
             self._bar = None
+
+
+def _bar() -> Any:
+    """The class of bar to draw: that of tqdm, an extra, or else a line."""
+    try:
+        return extra("tqdm", "progress", "A progress bar").tqdm
+    except ModuleNotFoundError:
+        return _Line
+
+
+class _Line:
+    """One line that is written over: as much of tqdm's bar as is used here."""
+
+    def __init__(self, total: int | None, desc: str, unit: str, file: TextIO, initial: int, leave: bool) -> None:
+        self.n, self.file = initial, file
+        self._label, self._unit = desc, unit if total is None else f"/{total}"
+        self._text, self._width = "", 0
+
+    def set_postfix_str(self, text: str, refresh: bool) -> None:
+        self._text = text
+
+    def refresh(self) -> None:
+        line = f"{self._label}: {self.n}{self._unit}, {self._text}"
+        self.file.write("\r" + line.ljust(self._width))  # blanks cover what is left of a longer line
+        self.file.flush()
+        self._width = len(line)
+
+    def close(self) -> None:
+        self.file.write("\n")

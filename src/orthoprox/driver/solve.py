@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
+from orthoprox._fields import replace
 from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver.checkpoint import CheckpointFile, load
 from orthoprox.driver.observers import Observer, Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
@@ -108,18 +113,31 @@ def solve(
     method = named(solver) if isinstance(solver, str) else solver
     if not isinstance(method, Solver):
         raise TypeError(f"solver must be the name of a solver or a Solver; given {type(method).__name__}.")
-    method.scope.admit(problem, method.name)
-    units = choose_units(problem)
-    method = method.for_problem(units.scaled)
-    rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)
-    run = _Run(units, method, rule, Recorder() if record is None else record, observers)
-    if resume is None:
-        return run.from_point(*starting_point(problem, X0, seed))
-    if X0 is not None:
+    if X0 is not None and resume is not None:
         raise ValueError("A resumed run continues from its last state: give either X0 or resume, not both.")
-    if isinstance(resume, (str, PathLike)):
-        return run.from_file(load(resume))
-    return run.from_state(resume)
+    rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)
+    with backend_of(problem.like).quiet():  # the status says what was not finite
+        with _beginning():
+            method.scope.admit(problem, method.name)
+            units = choose_units(problem)
+            method = method.for_problem(units.scaled)
+        run = _Run(units, method, rule, Recorder() if record is None else record, observers)
+        if resume is None:
+            return run.from_point(*starting_point(problem, X0, seed))
+        if isinstance(resume, (str, PathLike)):
+            return run.from_file(load(resume))
+        return run.from_state(resume)
+
+
+@contextlib.contextmanager
+def _beginning() -> Iterator[None]:
+    """Say in a sentence that a run could not begin; errors of input are sentences already."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (ValueError, TypeError)) and not isinstance(error, np.linalg.LinAlgError):
+            raise
+        raise RunFailed(f"The run could not begin: {_sentence(error)}") from error
 
 
 class _Run:
@@ -143,14 +161,10 @@ class _Run:
     def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
         self.notes += notes
         self.record.restart()
-        try:
+        with _beginning():
             self.problem.check(X0)
             check_user_functions(self.problem, X0)
             state = self.solver.init(self.units.scaled, X0)
-        except (ValueError, TypeError):
-            raise  # the message is a sentence already
-        except Exception as error:
-            raise RunFailed(f"The run could not begin: {_sentence(error)}") from error
         return self.go(state, 0, 0.0)
 
     def from_file(self, saved: CheckpointFile) -> Result[Any]:
@@ -173,47 +187,60 @@ class _Run:
         return self.go(state, int(state.t), 0.0)
 
     def _template(self) -> Any:
-        return self.solver.init(self.units.scaled, self.problem.M.random(0, like=self.problem.like))
+        with _beginning():
+            return self.solver.init(self.units.scaled, self.problem.M.random(0, like=self.problem.like))
 
     def go(self, state: Any, t: int, seconds: float) -> Result[Any]:
-        status: Status | None = None
-        failure: Exception | None = None
-        reached = verified = (state, t, seconds)
-        since = time.perf_counter()
-        try:
-            for t, state in enumerate(iterate(self.units.scaled, self.solver, state), start=t):  # noqa: B020
-                if self.record.due(t):
-                    X = self.solver.point(state)
-                    backend_of(X).finish(X)
-                seconds += time.perf_counter() - since
-                now = self._snapshot(state, t, seconds)
-                status = NotFinite(measure=self.record.due(t))(now)
-                if status is not None:
-                    break
-                reached = (state, t, seconds)
-                if self.record.due(t):
-                    verified = reached
-                status = self._watch(now)
-                if status is not None:
-                    break
-                del now  # free its measurements before the next step
-                since = time.perf_counter()
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        except Exception as error:
-            status, failure = Status.FAILED, error
-        now = self._snapshot(*reached)
-        if status is Status.NOT_FINITE:
-            now = self._last_finite(now, self._snapshot(*verified))
-        failure = self._close(now, failure)
-        result = self._result(now, Status.FAILED if failure else status or Status.INTERRUPTED)
+        with Interrupts() as interrupts:
+            result, failure = self._complete(state, t, seconds, interrupts)
         if failure is not None:
             raise RunFailed(
                 f"The run failed after {result.iterations} iterations: {_sentence(failure)} "
                 "The attribute 'result' of this error holds the last state.",
                 result,
             ) from failure
-        return result
+        return replace(result, status=Status.INTERRUPTED) if interrupts.came else result
+
+    def _complete(
+        self, state: Any, t: int, seconds: float, interrupts: Interrupts
+    ) -> tuple[Result[Any], Exception | None]:
+        """Run the loop, then put the result together: only the loop can be interrupted."""
+        status: Status | None = None
+        failure: Exception | None = None
+        reached = verified = (state, t, seconds)
+        since = time.perf_counter()
+        try:
+            with interrupts.raised():
+                for t, state in enumerate(iterate(self.units.scaled, self.solver, state), start=t):  # noqa: B020
+                    if self.record.due(t):
+                        X = self.solver.point(state)
+                        backend_of(X).finish(X)
+                    seconds += time.perf_counter() - since
+                    now = self._snapshot(state, t, seconds)
+                    status = NotFinite(measure=self.record.due(t))(now)
+                    if status is not None:
+                        break
+                    reached = (state, t, seconds)
+                    if self.record.due(t):
+                        verified = reached
+                    status = self._watch(now)
+                    if interrupts.came:  # and somebody has swallowed it: Python itself does in a destructor
+                        raise KeyboardInterrupt
+                    if status is not None:
+                        break
+                    del now  # free its measurements before the next step
+                    since = time.perf_counter()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except Exception as error:
+            status, failure = (Status.INTERRUPTED, None) if interrupts.came else (Status.FAILED, error)
+        now = self._snapshot(*reached)
+        if status is Status.NOT_FINITE:
+            now = self._last_finite(now, self._snapshot(*verified))
+        failure, insisted = self._close(now, failure)
+        if failure is not None or insisted:
+            status = Status.FAILED if failure else Status.INTERRUPTED
+        return self._result(now, status or Status.INTERRUPTED), failure
 
     def _snapshot(self, state: Any, t: int, seconds: float) -> Snapshot:
         return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit, self.units)
@@ -226,16 +253,19 @@ class _Run:
         answers = [When(watch)(now) for watch in self.observers]  # all of them, also when the first says stop
         return next((answer for answer in (status, *answers) if answer is not None), None)
 
-    def _close(self, now: Snapshot, failure: Exception | None) -> Exception | None:
-        """Record the end and close every observer, even if some raise; return the first error."""
+    def _close(self, now: Snapshot, failure: Exception | None) -> tuple[Exception | None, bool]:
+        """Record the end and close every observer, even if some raise; return the first error, and any Ctrl-C."""
+        insisted = False
         closing = [getattr(watch, "close", None) for watch in self.observers]
         for act in (self.record.record, lambda now: now.answer, *closing):
             try:
                 if act is not None:
                     act(now)
+            except KeyboardInterrupt:  # from somebody who would not wait: leave what hangs
+                insisted = True
             except Exception as error:
                 failure = failure or error
-        return failure
+        return failure, insisted
 
     def _last_finite(self, now: Snapshot, verified: Snapshot) -> Snapshot:
         """Return the later of two states if all of it is finite: between two records only X is checked."""
@@ -274,7 +304,7 @@ class _Run:
         X, y, z = now.X, None, None
         try:
             X, y, z = now.answer.point.X, now.answer.y, now.answer.z
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             self.notes.append("y and z could not be computed; the last iterate is in result.state")
         objective, criticality, status = self._measure(now, status)
         return Result(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from orthoprox._files import write_whole
 from orthoprox.experiments.figures import draw
 from orthoprox.experiments.gather import Results
 from orthoprox.experiments.ledger import ledger
@@ -54,7 +54,5 @@ def publish(results: Results, docs: Path, *, command: str) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> Path:
-    side = path.with_name(f"{path.name}.{os.getpid()}.part")
-    side.write_text(text, "utf-8")
-    os.replace(side, path)
+    write_whole(path, lambda file: file.write(text.encode()))
     return path

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import time
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -15,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-STALE_AFTER = 60.0
-"""Writing takes a moment: after this many seconds a side file belongs to a process that was killed."""
+from orthoprox._files import write_whole
 
 
 class DamagedFile(ValueError):
@@ -35,28 +31,11 @@ class Archive:
 def write(path: Path, archive: Archive) -> None:
     """Write a result in one move, and remove what a killed process left half-written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in path.parent.glob(f"{path.name}.*.part"):
-        _remove_if_stale(leftover)
     entries = {f"history.{name}": column for name, column in archive.history.items()}
     entries |= {f"theory.{name}": column for name, column in archive.theory.items()}
     facts = {**archive.facts, "entries": sorted(entries)}
-    side = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with side.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, facts=np.array(json.dumps(facts)), **entries)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(side, path)
-    except BaseException:
-        side.unlink(missing_ok=True)
-        raise
-
-
-def _remove_if_stale(side: Path) -> None:
-    """Remove a side file unless another process may still be writing it."""
-    with contextlib.suppress(FileNotFoundError):
-        if time.time() - side.stat().st_mtime > STALE_AFTER:
-            side.unlink()
+    text = np.array(json.dumps(facts))
+    write_whole(path, lambda file: np.savez_compressed(file, allow_pickle=False, facts=text, **entries))
 
 
 def load(path: Path) -> Archive:

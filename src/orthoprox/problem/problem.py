@@ -100,14 +100,15 @@ class Problem:
             object.__setattr__(self, name, value)
 
     @staticmethod
-    def of(expression: Expression | Term, *, over: Stiefel, notes: tuple[str, ...] = ()) -> Problem:
-        """The problem that an expression such as ``f - w * g + w * h @ A`` describes.
+    def of(expression: Expression | Term, *, over: Stiefel | tuple[int, int], notes: tuple[str, ...] = ()) -> Problem:
+        """The problem that an expression such as ``f - w * g + w * h @ A`` describes, over Stiefel(n, r) or (n, r).
 
         Smooth summands go into f, subtracted convex ones into g, added ones with a proximal map into h;
         several of the last kind become one separable sum over one stacked map. A number goes into the offset.
         """
-        f, g, h, A, offset = sort_summands(expression, over.n)
-        return Problem(M=over, f=f, g=g, h=h, A=A, offset=offset, notes=notes)
+        M = _as_manifold(over)
+        f, g, h, A, offset = sort_summands(expression, M.n)
+        return Problem(M=M, f=f, g=g, h=h, A=A, offset=offset, notes=notes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -162,6 +163,15 @@ class Problem:
                 raise ValueError(
                     f"{name} = {kind} must give an array of the shape it is given, {tuple(at.shape)}; it gave {found}."
                 )
+
+
+def _as_manifold(over: Any) -> Stiefel:
+    """The manifold itself, or the one of matrices of a shape."""
+    if isinstance(over, Stiefel):
+        return over
+    if isinstance(over, (tuple, list)) and len(over) == 2:
+        return Stiefel(*over)
+    raise TypeError(f"over must be a Stiefel manifold, or the shape (n, r) of its matrices; given {over!r}.")
 
 
 def _own(obj: Any) -> Iterator[Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import abc
-from typing import Any
+from typing import Any, NoReturn
 
 from orthoprox._checks import check_weight
 from orthoprox._fields import with_weight
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
-from orthoprox.maps._base import LinearMap
 from orthoprox.terms._derivative import EntrywiseDerivative, ProxDerivative
 from orthoprox.terms._expression import Expression, Summand
 
@@ -39,10 +38,11 @@ class Term(abc.ABC):
     def __mul__(self, factor: float) -> Any:
         return self.__rmul__(factor)
 
-    def __matmul__(self, A: LinearMap) -> Expression:
-        if not isinstance(A, LinearMap):
-            return NotImplemented
-        return Expression((Summand(1, self, A),), 0.0)
+    def __matmul__(self, A: Any) -> Expression:
+        return self._alone().__matmul__(A)
+
+    def __rmatmul__(self, other: Any) -> NoReturn:
+        self._alone().__rmatmul__(other)
 
     def __add__(self, other: Any) -> Expression:
         return self._alone().__add__(other)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from orthoprox._checks import check_weight
+from orthoprox.maps._base import LinearMap, as_map
 
 if TYPE_CHECKING:
-    from orthoprox.maps._base import LinearMap
     from orthoprox.terms._base import Term
 
 
@@ -53,7 +55,7 @@ class Expression:
         return (-self).__add__(other)
 
     def __rmul__(self, factor: float) -> Expression:
-        factor = float(factor)
+        factor = check_weight(factor, "Expression", nonnegative=False)
         size, sign = abs(factor), int(math.copysign(1, factor))
         scaled = tuple(Summand(sign * s, size * term, A) for s, term, A in self.summands)
         return Expression(scaled, factor * self.constant)
@@ -61,11 +63,17 @@ class Expression:
     def __mul__(self, factor: float) -> Expression:
         return self.__rmul__(factor)
 
-    def __matmul__(self, A: LinearMap) -> Expression:
-        if not hasattr(A, "adjoint"):
-            return NotImplemented
+    def __matmul__(self, A: Any) -> Expression:
+        """The expression of A(X): A is a map, an array, a SciPy sparse matrix or a LinearOperator."""
+        A = as_map(A, "A")
         bound = (Summand(s, term, A if inner is None else inner @ A) for s, term, inner in self.summands)
         return Expression(tuple(bound), self.constant)
+
+    def __rmatmul__(self, other: Any) -> NoReturn:
+        raise TypeError(
+            f"A term comes before @ and the map that it is bound to after it, as in L1() @ B; given "
+            f"{type(other).__name__} before it."
+        )
 
 
 def as_expression(value: Any) -> Expression | None:

@@ -1,0 +1,74 @@
+"""Every file that the library writes is whole, and nothing is left beside it for good."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from orthoprox import Checkpoint, Iterations, solve
+from orthoprox._files import write_whole
+from orthoprox.experiments import outputs, store
+from orthoprox.experiments.gather import MANIFEST, add_to_manifest
+from steps.cases import PROBLEMS
+
+
+def write_checkpoint(path):
+    solve(PROBLEMS["entries"], "oadmm-ep", stop=Iterations(2), observers=[Checkpoint(path)])
+
+
+WRITERS = {
+    "run.npz": write_checkpoint,
+    "job.npz": lambda path: store.write(path, store.Archive({"a": 1}, {"x": np.zeros(3)}, {})),
+    MANIFEST: lambda path: add_to_manifest(path.parent, []),
+    "table.md": lambda path: outputs._write(path, "table"),
+    "plain": lambda path: write_whole(path, lambda file: file.write(b"whole")),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path, name):
+    path = tmp_path / name
+    others = [tmp_path / f"{other}.part" for other in (f"{name}.bak.0123abcd", "other.0123abcd", name, f"{name}.123")]
+    mine = [tmp_path / f"{name}.{token}.part" for token in ("0123abcd", "ffffffff")]
+    for side in (*mine, *others):
+        side.write_bytes(b"half of a file")
+    WRITERS[name](path)
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be removed at all")
+def test_what_another_process_is_writing_stays(tmp_path):
+    path = tmp_path / "file"
+    script = f"""
+import sys, time
+from pathlib import Path
+from orthoprox._files import write_whole
+write_whole(Path({str(path)!r}), lambda file: (print("writing", flush=True), sys.stdin.readline(), file.write(b"its")))
+"""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "writing\n"
+        write_whole(path, lambda file: file.write(b"mine"))
+        assert path.read_bytes() == b"mine"
+        assert len(list(tmp_path.iterdir())) == 2
+        process.communicate("now\n")
+    assert process.returncode == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert path.read_bytes() == b"its"
+
+
+@pytest.mark.parametrize("error", [OSError("No space left on device"), KeyboardInterrupt()])
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    def fails(file):
+        file.write(b"half")
+        raise error
+
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with pytest.raises(type(error)):
+        write_whole(path, fails)
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
