@@ -189,10 +189,15 @@ def test_a_region_where_the_function_is_not_defined(solver):
         lambda X: -np.sum(C * X) if inside(X) else np.nan, lambda X: -C if inside(X) else np.nan * C, lipschitz=1.0
     )
     method = named(solver) if solver == "subgradient" else named(solver, beta0=50.0)  # short steps
-    result = solve(Problem(M=M, f=own, h=L1(0.01)), method, M.random(0), stop=Iterations(2000))
-    assert result.status is Status.NOT_FINITE
-    assert 0 < result.iterations < 2000
+    searches = solver == "oadmm-rr"  # its line search finds no step that leaves the region
+    most = 60 if searches else 2000
+    result = solve(Problem(M=M, f=own, h=L1(0.01)), method, M.random(0), stop=Iterations(most))
     assert inside(result.X)
+    if searches:
+        assert result.status is Status.ITERATIONS
+        return
+    assert result.status is Status.NOT_FINITE
+    assert 0 < result.iterations < most
     assert_finite(result)
     # the last finite one: the next step leaves the region
     beyond = result.solver.step(Problem(M=M, f=own, h=L1(0.01)), result.state)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fuzz.campaign import campaign
 from fuzz.cases import cases
-from orthoprox import SOLVERS, Critical, Iterations, Seconds, Status, UnsupportedProblem, solve
+from orthoprox import SOLVERS, Critical, Iterations, Problem, Seconds, Status, UnsupportedProblem, solve
 from orthoprox.problem import Certificate, criticality, relative_criticality
 
 TIME = 1.0
@@ -23,43 +23,47 @@ def run(case, name, X0, stop=None):
         warnings.simplefilter("error")
         try:
             return solve(case.problem, name, X0, stop=stop)
-        except UnsupportedProblem as refusal:
-            assert str(refusal).endswith(".")
+        except UnsupportedProblem:
             return None
 
 
 def check(case, result, X0):
-    """Compare a result with the formulas of the case."""
-    X, problem = result.X, case.problem
-    eps = float(np.finfo(X.dtype).eps)
+    """Compare a result with the formulas of the case, in units of the case."""
+    X, problem, unit = result.X, case.problem, case.unit
+    eps, norm = float(np.finfo(X.dtype).eps), np.linalg.norm
     assert np.all(np.isfinite(X)) and X.dtype == X0.dtype
-    assert np.linalg.norm(X.T.astype(float) @ X - np.eye(X.shape[1])) <= 100 * eps * X.shape[1]
     wide = X.astype(float)
-    size = sum(abs(float(part)) for part in (case.f(wide)[0], case.g(wide)[0], case.h(case.A(wide)))) + scale(case)
-    assert abs(result.objective - case.objective(wide)) <= 300 * eps * size
-    if problem.shape != case.A(X).shape:
+    assert norm(wide.T @ wide - np.eye(X.shape[1])) <= 100 * eps * X.shape[1]
+    f, g = case.f(wide), case.g(wide)
+    size = abs(f[0]) + abs(g[0]) + abs(case.h(case.A(wide))) + curvature(case)
+    assert abs(result.objective / unit - case.objective(wide)) <= 300 * eps * size
+    if case.dropped:
         return  # A = 0: h is a number, and y and z belong to nothing
-    y, z = result.y.astype(float), result.z.astype(float)
+    y, z, a = result.y.astype(float), result.z.astype(float) / unit, problem.A.norm
     parts = result.criticality_parts
     near = lambda found, wanted, whole: abs(found - wanted) <= 300 * eps * whole + 1e-6 * wanted
-    gradients = np.linalg.norm(case.f(wide)[1]) + np.linalg.norm(case.g(wide)[1]) + problem.A.norm * np.linalg.norm(z)
-    assert near(
-        parts.primal, np.linalg.norm(case.A(wide) - y), problem.A.norm * np.sqrt(X.shape[1]) + np.linalg.norm(y)
-    )
-    assert near(parts.stationarity, case.stationarity(wide, z), gradients + scale(case))
+    assert near(parts.primal, norm(case.A(wide) - y), a * np.sqrt(X.shape[1]) + norm(y))
+    gradients = norm(f[1]) + norm(g[1]) + a * norm(z) + curvature(case)
+    assert near(parts.stationarity / unit, case.stationarity(wide, z), gradients)
     if case.distance is not None:
-        slopes = problem.h.lipschitz_constant(problem.shape)
-        assert near(parts.dual, case.distance(y, z), np.linalg.norm(z) + slopes)
+        slopes = problem.h.lipschitz_constant(problem.shape) / unit
+        assert near(parts.dual / unit, case.distance(y, z), norm(z) + slopes)
     if result.status is Status.CONVERGED:
-        at = Certificate(problem.at(X), result.y, result.z)
-        share = relative_criticality(problem, at, criticality(problem, at)).total
-        assert share <= 2 * max(1e-7, 64 * eps)
+        assert result_share(case, result) <= 2 * max(1e-7, 64 * eps)
 
 
-def scale(case):
-    """How large F is on the manifold, so that a small value of it may be a difference of large ones."""
-    L = case.problem.f.lipschitz or 0.0
-    return L * case.problem.M.r
+def result_share(case, result):
+    """The relative Crit of a result, of F in units of the case."""
+    problem, unit = case.problem, case.unit
+    f, g, h = (term if unit == 1 else 1 / unit * term for term in (problem.f, problem.g, problem.h))
+    plain = Problem(M=problem.M, f=f, g=g, h=h, A=problem.A)
+    at = Certificate(plain.at(result.X), result.y, result.z / unit)
+    return relative_criticality(plain, at, criticality(plain, at)).total
+
+
+def curvature(case):
+    """L_f: a small value of F may be a difference of large ones."""
+    return (case.problem.f.lipschitz or 0.0) / case.unit * case.problem.M.r
 
 
 @campaign(short=60)
@@ -92,11 +96,11 @@ def test_the_default_solver(case, seed, power):
     check(case, result, X0)
     eps = float(np.finfo(X0.dtype).eps)
     start = float(problem.objective(X0))
-    assert result.objective <= start + max(1e-6, 1e3 * eps) * (abs(start) + scale(case))
+    assert result.objective <= start + max(1e-6, 1e3 * eps) * (abs(start) + curvature(case))
     again = run(case, "oadmm", X0, stop)
     assert np.array_equal(again.X, result.X)
-    if X0.dtype == np.float64 and problem.shape == case.A(X0).shape:
+    if X0.dtype == np.float64:
         unit = 2.0**power
         f, g, h = (unit * term for term in (problem.f, problem.g, problem.h))
-        other = solve(type(problem)(M=problem.M, f=f, g=g, h=h, A=problem.A), "oadmm", X0, stop=stop)
+        other = solve(Problem(M=problem.M, f=f, g=g, h=h, A=problem.A), "oadmm", X0, stop=stop)
         assert np.array_equal(other.X, result.X) or np.isclose(other.objective / unit, result.objective, rtol=1e-9)
