@@ -32,7 +32,7 @@ def sine(U, V):
 def test_the_subspace_is_found_among_outliers(share, d):
     X, U, _ = contaminated(1, d=d, inliers=int(400 * (1 - share)), outliers=int(400 * share), even=True)
     primal = RobustSubspace(n_components=d, centre=None).fit(X)
-    dual = DualPCP(n_components=20 - d).fit(X)
+    dual = DualPCP(n_components=20 - d, centre=None).fit(X)
     assert sine(U, primal.components_) < 1e-6
     assert np.linalg.norm(dual.components_ @ U.T, 2) < 1e-6
     assert sine(U, dual.subspace_) < 1e-6 and dual.subspace_.shape == (d, 20)
@@ -69,7 +69,7 @@ def test_the_largest_loading_of_each_component_is_positive(model):
 def test_outliers_are_told_apart(noise, offset):
     X, U, p = contaminated(3, noise=noise, offset=offset)
     truth = np.arange(100) >= 60
-    for model in (RobustSubspace(n_components=3), DualPCP(n_components=17, centre="affine")):
+    for model in (RobustSubspace(n_components=3), DualPCP(n_components=17)):
         model.fit(X)
         assert np.all(model.outliers_[60:]) and model.outliers_[:60].sum() <= (2 if noise else 0)
         assert np.array_equal(model.predict(X), np.where(model.outliers_, -1, 1))
@@ -90,7 +90,7 @@ def test_rounding_makes_no_outliers():
     # All samples lie in the subspace; rounding takes the long ones a thousand times farther away from it.
     X, *_ = contaminated(9, outliers=0)
     X[::6] *= 1e3
-    for model in (RobustSubspace(n_components=3, centre=None), DualPCP(n_components=17)):
+    for model in (RobustSubspace(n_components=3, centre=None), DualPCP(n_components=17, centre=None)):
         assert not np.any(model.fit(X).outliers_)
 
 
@@ -133,9 +133,10 @@ def test_the_first_start_is_spectral(rng, normalise):
     axes = np.linalg.svd(unit)[2]
     Y = unit if normalise else X
     expected = np.mean(np.linalg.norm(Y @ axes[2:].T, axis=1))
-    for model in (RobustSubspace(n_components=2, centre=None), DualPCP(n_components=4)):
+    for model in (RobustSubspace(n_components=2, centre=None), DualPCP(n_components=4, centre=None)):
         model.set_params(normalise=normalise).fit(X)
-        assert model.result_.history.objective[0] == pytest.approx(expected, rel=1e-6)
+        unit = 1.0 if normalise else model.scale_
+        assert unit * model.result_.history.objective[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_many_sparse_features():
@@ -179,7 +180,7 @@ def test_bad_settings_get_a_sentence(model, settings, sentence, rng):
 @pytest.mark.parametrize("X", [np.zeros((5, 4)), np.ones((6, 4)), np.arange(4.0)[None, :], np.eye(4)])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_samples_with_nothing_to_find_give_no_nan(X, kind):
-    for model in (RobustSubspace(n_components=2), DualPCP(n_components=2), DualPCP(n_components=2, centre="affine")):
+    for model in (RobustSubspace(n_components=2), DualPCP(n_components=2), DualPCP(n_components=2, centre="mean")):
         model.fit(kind(X))
         assert np.all(np.isfinite(model.components_)) and np.all(np.isfinite(model.distances_))
         assert np.max(np.abs(model.components_ @ model.components_.T - np.eye(2))) < 1e-12

@@ -6,6 +6,7 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.estimators._input import Samples
+from orthoprox.estimators._units import times_power
 from orthoprox.maps import Gram
 
 
@@ -25,3 +26,14 @@ def inverse_root(C: Array) -> Array:
     """The symmetric inverse square root of a positive definite matrix."""
     values, V = np.linalg.eigh(C)
     return (V / np.sqrt(values)) @ V.T
+
+
+def to_inverse_units(data: Samples, W: Array) -> Array:
+    """A matrix that multiplies samples of unit size, as one that multiplies the data."""
+    V = np.asarray(data.to_data(W, -1))
+    if not np.all(np.isfinite(V)):
+        raise ValueError(
+            f"X varies by {times_power(1.0, data.exponent):.1e} or so, and the matrix that turns it into sources or "
+            f"codes of unit size is beyond the range of {V.dtype}. Multiply X by a number first."
+        )
+    return V
