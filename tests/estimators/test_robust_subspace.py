@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from orthoprox.estimators import DualPCP, RobustSubspace
@@ -117,6 +118,19 @@ def test_the_centre_is_what_was_asked_for(rng):
         assert np.allclose(model.transform(model.location_[None, :]), 0, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    ("model", "normals"), [(RobustSubspace(3), False), (DualPCP(17), True)], ids=["primal", "dual"]
+)
+def test_far_from_the_origin(model, normals, kind):
+    X, U, _ = contaminated(5, offset=10.0)
+    V = model.fit(kind(X)).components_
+    assert np.linalg.norm(V @ U.T, 2) < 1e-6 if normals else sine(U, V) < 1e-6
+    with pytest.warns(UserWarning, match="times farther from the origin than from their mean"):
+        lost = clone(model).set_params(centre=None).fit(kind(X)).components_
+    assert np.linalg.norm(lost @ U.T, 2) > 0.5 if normals else sine(U, lost) > 0.5
+
+
 def test_normals_come_with_the_least_violated_first(rng):
     X = rng.standard_normal((60, 6)) * np.arange(1, 7)
     model = DualPCP(n_components=3).fit(X)
@@ -155,7 +169,9 @@ def test_the_solver_is_what_was_asked_for():
     assert isinstance(default.result_.solver, Reweighting) and isinstance(other.result_.solver, OADMM)
     assert other.objective_ == pytest.approx(default.objective_, rel=1e-5)
     assert np.linalg.norm(other.components_ @ U.T, 2) < 1e-5
-    wide = DualPCP(n_components=1, max_iter=3, tol=1e6).fit(np.random.default_rng(1).standard_normal((30, 600)))
+    wide = DualPCP(n_components=1, centre=None, max_iter=3, tol=1e6).fit(
+        np.random.default_rng(1).standard_normal((30, 600))
+    )
     assert isinstance(wide.result_.solver, OADMM)
 
 

@@ -12,10 +12,11 @@ import pandas
 import polars
 import pytest
 from scipy.sparse import random_array
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
-from orthoprox import SparsePCA, named, solve
+from orthoprox import SparsePCA, Status, named, solve
 from orthoprox.datasets import load
 from orthoprox.estimators import _sparsity
 from orthoprox.solvers import OADMM
@@ -161,6 +162,17 @@ def test_ctrl_c_is_told_although_the_point_is_made_critical_on_its_zeros(monkeyp
     assert exact(fitted) and np.count_nonzero(fitted.components_) <= 9
 
 
+@pytest.mark.parametrize("wish", [{"n_nonzero": 50}, {"n_nonzero_per_component": 10}, {"weight": 2.0}], ids=str)
+@pytest.mark.parametrize("max_iter", [1, 2, 5])
+def test_what_max_iter_ended_is_not_called_converged(wish: dict[str, Any], max_iter: int) -> None:
+    X = load_digits().data
+    with pytest.warns(ConvergenceWarning, match=f"iteration limit; .* raise max_iter, now {max_iter}"):
+        cut = SparsePCA(5, max_iter=max_iter, **wish).fit(X)
+    whole = SparsePCA(5, **wish).fit(X)
+    assert cut.result_.status is Status.ITERATIONS and whole.result_.status is Status.CONVERGED
+    assert cut.objective_ > (1 - 1e-9) * whole.objective_
+
+
 # ---------------------------------------------------------------- asking for sparsity
 
 
@@ -229,6 +241,7 @@ def test_other_solvers_give_exact_zeros_too(solver: Any) -> None:
         ({"penalty": "mcp"}, "needs a weight"),
         ({"weight": 1.0, "penalty": "l2"}, "penalty must be one of"),
         ({"weight": -1.0}, "must not be negative"),
+        ({"weight": 1e200}, "units of variance"),
     ],
     ids=str,
 )

@@ -168,13 +168,25 @@ class SparsePCA(OrthogonalTransformer):
     def _problem(self, data: Samples) -> Problem:
         if data.total_variance == 0:
             raise ValueError("All features of X are constant: there is no variance for components to explain.")
-        weight, k = None if self.weight is None else data.to_unit(check_weight(self.weight, "the penalty"), 2), None
+        weight, k = self._unit_weight(data), None
         if weight is None:
             k = self._total(data)
             weight = _exact.exact_penalty_weight(data.B.norm**2 / data.n_samples)
         if self._any_basis(data):
             weight, k = weight if self.penalty == "group" else 0.0, None
         return sparse_pca(data.B, n_components=self.n_components, weight=weight, penalty=self.penalty, k=k)
+
+    def _unit_weight(self, data: Samples) -> float | None:
+        """The given weight in units of the variance of samples of unit size."""
+        if self.weight is None:
+            return None
+        unit = data.to_unit(check_weight(self.weight, "the penalty"), 2)
+        if unit > np.finfo(data.like.dtype).max ** 0.25:
+            raise ValueError(
+                f"weight = {self.weight:g} is {unit:.0e} times the variance of X, which has no part in the fit then. "
+                "The weight is in units of variance; beyond a few times the largest one all weights do the same."
+            )
+        return unit
 
     def _first_start(self, data: Samples, problem: Problem) -> Array:
         return leading_components(problem, 1e-12 if self._any_basis(data) else _START_TOLERANCE)
