@@ -12,7 +12,7 @@ from orthoprox.estimators import DualPCP, NonnegativePCA, OrthogonalNMF, RangeIC
 
 def objective(model: Any, X: Any) -> float:
     """What ``objective_`` is, divided by its power of ``scale_``."""
-    D = _centred(model, X)
+    D = centred(model, X)
     V = model.components_.T.astype(np.float64)
     if isinstance(model, OrthogonalNMF):
         W = model.W_.astype(np.float64)
@@ -32,7 +32,7 @@ def objective(model: Any, X: Any) -> float:
     return _of_dictionary(model, D)
 
 
-def _centred(model: Any, X: Any) -> np.ndarray:
+def centred(model: Any, X: Any) -> np.ndarray:
     """The samples that were fitted; what is left of a constant column is rounding."""
     D = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64) / model.scale_
     mean = model.mean_.astype(np.float64) / model.scale_

@@ -28,6 +28,16 @@ def inverse_root(C: Array) -> Array:
     return (V / np.sqrt(values)) @ V.T
 
 
+def whitening_roots(data: Samples, values: Array, V: Array) -> tuple[Array, Array]:
+    """The root of the second moments with this spectrum, and its inverse, which whitens the samples."""
+    root, inverse = ((V * d) @ V.T for d in (np.sqrt(values), 1 / np.sqrt(values)))
+    Z = data.rough(inverse.astype(data.like.dtype)).astype(np.float64)
+    second = Z.T @ Z / data.n_samples
+    correction = inverse_root(second)  # restores digits that the squares of small values lose
+    pair = second @ correction @ root, inverse @ correction
+    return pair[0].astype(data.like.dtype), pair[1].astype(data.like.dtype)
+
+
 def to_inverse_units(data: Samples, W: Array) -> Array:
     """A matrix that multiplies samples of unit size, as one that multiplies the data."""
     V = np.asarray(data.to_data(W, -1))

@@ -20,7 +20,7 @@ from orthoprox.estimators._signs import choose_signs
 from orthoprox.estimators._stages import Stage
 from orthoprox.estimators._stop import FlatObjective, ScaledCritical
 from orthoprox.estimators._units import exponent, times_power
-from orthoprox.estimators._whitening import spectrum, to_inverse_units
+from orthoprox.estimators._whitening import spectrum, to_inverse_units, whitening_roots
 from orthoprox.maps import LinearMap, Matrix
 from orthoprox.models import orthogonal_dictionary
 from orthoprox.problem import Problem
@@ -175,8 +175,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
                     f"precondition needs samples that vary in all directions; X has {n} features and varies in "
                     f"{len(values)}. Reduce them by PCA first, or leave precondition out."
                 )
-            root = np.sqrt(values)
-            self._root, self._inverse = (((V * d) @ V.T).astype(data.like.dtype) for d in (root, 1 / root))
+            self._root, self._inverse = whitening_roots(data, values, V)
             B = B @ Matrix(self._inverse)
         self._set_weight(data, B)
         # Fourth powers of samples of size 1/4 or 4 differ by 1e5: l4 is measured in the root mean square of the codes.
