@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import orthoprox
 from catalogue_estimators import ESTIMATORS, MULTIPLIERS, orthonormal
-from orthoprox import DualPCP, RangeICA
+from orthoprox import DualPCP, RangeICA, Status
 
 NAMES = [f"column {i}" for i in range(6)]
 each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
@@ -183,6 +183,30 @@ def test_ctrl_c_keeps_what_there_is(estimator: Any, X: np.ndarray, monkeypatch: 
         fitted = clone(estimator).set_params(n_init=3, tol=0.0).fit(X)
     V = orthonormal(fitted)
     assert len(calls) == 2 and np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
+
+
+@each
+@pytest.mark.parametrize("place", ["_start", "_finish", "_last_stage", "_store"])
+def test_ctrl_c_between_the_stages_keeps_what_there_is(
+    estimator: Any, place: str, X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, moments = getattr(type(estimator), place), []
+
+    def interrupted(self: Any, *given: Any, **rest: Any) -> Any:
+        if moments.pop():
+            raise KeyboardInterrupt
+        return method(self, *given, **rest)
+
+    monkeypatch.setattr(type(estimator), place, interrupted)
+    moments += [False, False, True, False] if place == "_start" else [False, False, True]
+    with pytest.warns(ConvergenceWarning, match="was interrupted"):
+        fitted = clone(estimator).set_params(n_init=2).fit(X)
+    V = orthonormal(fitted)
+    assert fitted.result_.status is Status.INTERRUPTED and np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
+    moments[:] = [True]
+    if place == "_start":  # there is nothing to keep yet
+        with pytest.raises(KeyboardInterrupt):
+            clone(estimator).fit(X)
 
 
 @each

@@ -135,8 +135,9 @@ def test_constant_data_a_single_feature_and_two_samples() -> None:
     assert np.allclose(two.components_, [[0.6, 0.8, 0.0]])  # the third falls where the others rise
 
 
-def test_sparse_samples_are_centred_without_being_filled_in(D: np.ndarray) -> None:
-    D = np.where(D > 11, D, 0.0)
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_sparse_samples_are_centred_without_being_filled_in(D: np.ndarray, offset: float) -> None:
+    D = np.where(D > 11, D, 0.0) + offset
     plain, sparse = (NonnegativePCA(n_components=3, random_state=0).fit(A) for A in (D, csr_array(D)))
     assert np.allclose(sparse.explained_variance_, plain.explained_variance_)
     assert np.allclose(sparse.components_, plain.components_, atol=1e-5)
