@@ -120,8 +120,15 @@ def scaled(estimator: Any, scale: float) -> Any:
 
 
 @each
-@pytest.mark.parametrize(("dtype", "k"), [(np.float64, 500), (np.float64, -430), (np.float32, 60), (np.float32, -60)])
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    ("dtype", "k", "kind"),
+    [
+        (np.float64, 500, np.asarray),
+        (np.float64, -430, csr_array),
+        (np.float32, 60, csr_array),
+        (np.float32, -60, np.asarray),
+    ],
+)
 def test_a_power_of_two_changes_no_digit(estimator: Any, dtype: Any, k: int, kind: Any, X: np.ndarray) -> None:
     X, scale = X.astype(dtype), 2.0**k
     one, other = clone(estimator).fit(kind(X)), scaled(estimator, scale).fit(kind(dtype(scale) * X))
