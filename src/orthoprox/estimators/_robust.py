@@ -104,7 +104,7 @@ class RobustTransformer(OrthogonalTransformer):
         offset = float(np.linalg.norm(times_power(data.mean.astype(np.float64), -data.exponent)))
         if offset > _FAR * spread > 0:
             warnings.warn(
-                f"{type(self).__name__}: the samples lie {offset / spread:.2g} times farther from the origin than from "
+                f"{type(self).__name__}: the samples lie {offset / spread:.3g} times farther from the origin than from "
                 "their mean, and with centre=None the subspace has to pass through the origin. It may be far from that "
                 "of the samples; leave centre out, or give centre='affine'.",
                 UserWarning,
