@@ -105,7 +105,7 @@ def fits() -> dict[str, tuple[Callable[[int], Any], Any]]:
     found["RangeICA"] = (lambda s: est.RangeICA(4, random_state=s), sources)
     found["OrthogonalDictionaryLearning"] = (lambda s: est.OrthogonalDictionaryLearning(random_state=s), codes)
     found["RobustSubspace"] = (lambda s: est.RobustSubspace(3, random_state=s), mixed)
-    found["DualPCP"] = (lambda s: est.DualPCP(9, random_state=s), mixed)
+    found["DualPCP"] = (lambda s: est.DualPCP(9, centre=None, random_state=s), mixed)
     return found
 
 
@@ -123,7 +123,8 @@ def run_fit(estimator: Any, X: Any) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimator.fit(X)
-    return _row(estimator.result_, time.process_time() - since, np.count_nonzero(estimator.components_))
+    row = _row(estimator.result_, time.process_time() - since, np.count_nonzero(estimator.components_))
+    return {**row, "objective": float(estimator.objective_)}  # in the units of the data
 
 
 def _row(result: Any, cpu: float, nonzeros: int) -> Row:

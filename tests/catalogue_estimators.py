@@ -21,10 +21,11 @@ ESTIMATORS = [
     OrthogonalNMF(n_components=2, n_init=1, random_state=0),
     RobustSubspace(n_components=2, random_state=0),
     DualPCP(n_components=2, random_state=0),
-    DualPCP(n_components=2, centre="affine", normalise=False, random_state=0),
+    DualPCP(n_components=2, normalise=False, random_state=0),
     RangeICA(n_components=2, tol=1e-6, random_state=0),
     OrthogonalDictionaryLearning(n_components=2, objective="l1", random_state=0),
     OrthogonalDictionaryLearning(n_components=2, codes="soft", random_state=0),
+    OrthogonalDictionaryLearning(n_components=2, objective="l4", weight=0.7, codes="hard", random_state=0),
 ]
 
 OBLIQUE = (OrthogonalNMF, RangeICA)

@@ -11,7 +11,6 @@ from scipy.stats import ortho_group
 from sklearn.decomposition import SparseCoder
 
 from orthoprox import OrthogonalDictionaryLearning
-from orthoprox.estimators import OrthogonalTransformer
 
 N = 8
 ATOMS = ortho_group.rvs(N, random_state=5)
@@ -149,12 +148,15 @@ def test_the_weight_is_half_the_size_of_the_codes(precondition: bool, C: np.ndar
 
 
 def test_l1_begins_where_its_smoothed_form_ends(C: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    starts, run = [], OrthogonalTransformer._run
+    from orthoprox.estimators import _stages
 
-    def watched(self: Any, data: Any, problem: Any, X0: Any, *, warm: bool) -> Any:
-        starts.append(X0)
-        return run(self, data, problem, X0, warm=warm)
+    starts, solve = [], _stages.solve
 
-    monkeypatch.setattr(OrthogonalTransformer, "_run", watched)
+    def watched(problem: Any, solver: Any, X0: Any, **rest: Any) -> Any:
+        starts.append((type(problem.h).__name__, X0))
+        return solve(problem, solver, X0, **rest)
+
+    monkeypatch.setattr(_stages, "solve", watched)
     OrthogonalDictionaryLearning(objective="l1", n_init=2, random_state=0).fit(C @ ATOMS)
-    assert len(starts) == 2 and all(matched(ATOMS @ X0) < 0.05 for X0 in starts)
+    assert [name for name, _ in starts] == ["Huber", "L1"] * 2
+    assert all(matched(ATOMS @ X0) < 0.05 for _, X0 in starts[1::2])

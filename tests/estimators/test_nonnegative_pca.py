@@ -57,9 +57,9 @@ def test_every_way_to_a_start_ends_at_the_groups(D: np.ndarray, solver: object) 
 def test_the_first_start_is_led_by_the_solver_and_no_start_by_assignment(
     D: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orthoprox.estimators import _nonnegative
+    from orthoprox.estimators import _stages
 
-    solve, runs, starts, ends = _nonnegative.solve, [], [], []
+    solve, runs, starts, ends = _stages.solve, [], [], []
 
     def seen(problem, solver, X0, **rest):
         runs.append((solver.name, getattr(problem.h, "weight", None), bool(np.min(X0) < 0)))
@@ -68,7 +68,7 @@ def test_the_first_start_is_led_by_the_solver_and_no_start_by_assignment(
         ends.append(result.X)
         return result
 
-    monkeypatch.setattr(_nonnegative, "solve", seen)
+    monkeypatch.setattr(_stages, "solve", seen)
     NonnegativePCA(n_components=3, n_init=1).fit(D)
     assert [name for name, *_ in runs] == ["oadmm", "oadmm", "assignment"]
     assert 0 < runs[0][1] < runs[1][1]  # a growing penalty
@@ -135,8 +135,9 @@ def test_constant_data_a_single_feature_and_two_samples() -> None:
     assert np.allclose(two.components_, [[0.6, 0.8, 0.0]])  # the third falls where the others rise
 
 
-def test_sparse_samples_are_centred_without_being_filled_in(D: np.ndarray) -> None:
-    D = np.where(D > 11, D, 0.0)
+@pytest.mark.parametrize("offset", [0.0, 1e13])
+def test_sparse_samples_are_centred_without_being_filled_in(D: np.ndarray, offset: float) -> None:
+    D = np.where(D > 11, D, 0.0) + offset
     plain, sparse = (NonnegativePCA(n_components=3, random_state=0).fit(A) for A in (D, csr_array(D)))
     assert np.allclose(sparse.explained_variance_, plain.explained_variance_)
     assert np.allclose(sparse.components_, plain.components_, atol=1e-5)

@@ -162,6 +162,17 @@ def test_a_bad_order_gets_a_sentence(order: Any, words: str, X: np.ndarray) -> N
         RangeICA(order=order).fit(X)
 
 
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 1e-310), (np.float32, 1e-40)])
+def test_data_without_an_inverse_get_a_sentence(dtype: Any, scale: float, X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=f"beyond the range of {dtype.__name__}. Multiply X"):
+        RangeICA().fit((scale * X).astype(dtype))
+
+
+def test_two_samples_far_from_zero_come_to_an_end() -> None:
+    X = 1e8 + np.array([[0.25, 1.0, -2.0, 0.5, 4.0], [1.0, 0.5, 3.0, -1.0, 0.0]])
+    assert RangeICA(random_state=0).fit(X).score(X) == pytest.approx(1.0)
+
+
 def test_sources_of_another_number_are_refused(ica: RangeICA) -> None:
     with pytest.raises(ValueError, match="each of the 3 components; given 2"):
         ica.inverse_transform(np.ones((4, 2)))

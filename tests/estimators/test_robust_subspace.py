@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from orthoprox.estimators import DualPCP, RobustSubspace
@@ -32,7 +33,7 @@ def sine(U, V):
 def test_the_subspace_is_found_among_outliers(share, d):
     X, U, _ = contaminated(1, d=d, inliers=int(400 * (1 - share)), outliers=int(400 * share), even=True)
     primal = RobustSubspace(n_components=d, centre=None).fit(X)
-    dual = DualPCP(n_components=20 - d).fit(X)
+    dual = DualPCP(n_components=20 - d, centre=None).fit(X)
     assert sine(U, primal.components_) < 1e-6
     assert np.linalg.norm(dual.components_ @ U.T, 2) < 1e-6
     assert sine(U, dual.subspace_) < 1e-6 and dual.subspace_.shape == (d, 20)
@@ -69,7 +70,7 @@ def test_the_largest_loading_of_each_component_is_positive(model):
 def test_outliers_are_told_apart(noise, offset):
     X, U, p = contaminated(3, noise=noise, offset=offset)
     truth = np.arange(100) >= 60
-    for model in (RobustSubspace(n_components=3), DualPCP(n_components=17, centre="affine")):
+    for model in (RobustSubspace(n_components=3), DualPCP(n_components=17)):
         model.fit(X)
         assert np.all(model.outliers_[60:]) and model.outliers_[:60].sum() <= (2 if noise else 0)
         assert np.array_equal(model.predict(X), np.where(model.outliers_, -1, 1))
@@ -90,7 +91,7 @@ def test_rounding_makes_no_outliers():
     # All samples lie in the subspace; rounding takes the long ones a thousand times farther away from it.
     X, *_ = contaminated(9, outliers=0)
     X[::6] *= 1e3
-    for model in (RobustSubspace(n_components=3, centre=None), DualPCP(n_components=17)):
+    for model in (RobustSubspace(n_components=3, centre=None), DualPCP(n_components=17, centre=None)):
         assert not np.any(model.fit(X).outliers_)
 
 
@@ -117,6 +118,19 @@ def test_the_centre_is_what_was_asked_for(rng):
         assert np.allclose(model.transform(model.location_[None, :]), 0, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    ("model", "normals"), [(RobustSubspace(3), False), (DualPCP(17), True)], ids=["primal", "dual"]
+)
+def test_far_from_the_origin(model, normals, kind):
+    X, U, _ = contaminated(5, offset=10.0)
+    V = model.fit(kind(X)).components_
+    assert np.linalg.norm(V @ U.T, 2) < 1e-6 if normals else sine(U, V) < 1e-6
+    with pytest.warns(UserWarning, match="times farther from the origin than from their mean"):
+        lost = clone(model).set_params(centre=None).fit(kind(X)).components_
+    assert np.linalg.norm(lost @ U.T, 2) > 0.5 if normals else sine(U, lost) > 0.5
+
+
 def test_normals_come_with_the_least_violated_first(rng):
     X = rng.standard_normal((60, 6)) * np.arange(1, 7)
     model = DualPCP(n_components=3).fit(X)
@@ -133,9 +147,10 @@ def test_the_first_start_is_spectral(rng, normalise):
     axes = np.linalg.svd(unit)[2]
     Y = unit if normalise else X
     expected = np.mean(np.linalg.norm(Y @ axes[2:].T, axis=1))
-    for model in (RobustSubspace(n_components=2, centre=None), DualPCP(n_components=4)):
+    for model in (RobustSubspace(n_components=2, centre=None), DualPCP(n_components=4, centre=None)):
         model.set_params(normalise=normalise).fit(X)
-        assert model.result_.history.objective[0] == pytest.approx(expected, rel=1e-6)
+        unit = 1.0 if normalise else model.scale_
+        assert unit * model.result_.history.objective[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_many_sparse_features():
@@ -154,7 +169,9 @@ def test_the_solver_is_what_was_asked_for():
     assert isinstance(default.result_.solver, Reweighting) and isinstance(other.result_.solver, OADMM)
     assert other.objective_ == pytest.approx(default.objective_, rel=1e-5)
     assert np.linalg.norm(other.components_ @ U.T, 2) < 1e-5
-    wide = DualPCP(n_components=1, max_iter=3, tol=1e6).fit(np.random.default_rng(1).standard_normal((30, 600)))
+    wide = DualPCP(n_components=1, centre=None, max_iter=3, tol=1e6).fit(
+        np.random.default_rng(1).standard_normal((30, 600))
+    )
     assert isinstance(wide.result_.solver, OADMM)
 
 
@@ -179,7 +196,7 @@ def test_bad_settings_get_a_sentence(model, settings, sentence, rng):
 @pytest.mark.parametrize("X", [np.zeros((5, 4)), np.ones((6, 4)), np.arange(4.0)[None, :], np.eye(4)])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_samples_with_nothing_to_find_give_no_nan(X, kind):
-    for model in (RobustSubspace(n_components=2), DualPCP(n_components=2), DualPCP(n_components=2, centre="affine")):
+    for model in (RobustSubspace(n_components=2), DualPCP(n_components=2), DualPCP(n_components=2, centre="mean")):
         model.fit(kind(X))
         assert np.all(np.isfinite(model.components_)) and np.all(np.isfinite(model.distances_))
         assert np.max(np.abs(model.components_ @ model.components_.T - np.eye(2))) < 1e-12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pandas
 import polars
 import pytest
 from scipy.sparse import random_array
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
-from orthoprox import SparsePCA, named, solve
+from orthoprox import SparsePCA, Status, named, solve
 from orthoprox.datasets import load
 from orthoprox.estimators import _sparsity
 from orthoprox.solvers import OADMM
@@ -104,7 +106,7 @@ def test_of_several_starts_the_best_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(greedy, lambda problem, result, *_: result)  # it would win
     fitted = SparsePCA(3, n_nonzero=7, n_init=6, random_state=0).fit(X)
     assert len(objectives) == 6 and max(objectives) > min(objectives) + 1e-3
-    assert fitted.objective_ == min(objectives)
+    assert fitted.result_.objective == min(objectives)
 
 
 def test_variances_add_up_to_what_a_reconstruction_keeps() -> None:
@@ -141,7 +143,7 @@ def test_a_warm_start_with_fewer_nonzeros_begins_with_the_largest_of_the_last_fi
         starts.append(X0.T)
         return solve(problem, solver, X0, **rest)
 
-    monkeypatch.setattr("orthoprox.estimators._base.solve", watched)
+    monkeypatch.setattr("orthoprox.estimators._stages.solve", watched)
     fitted.set_params(n_nonzero=None).set_params(**wish).fit(X)
     (start,) = starts
     assert np.max(np.abs(start @ start.T - np.eye(3))) <= 1e-12
@@ -158,6 +160,17 @@ def test_ctrl_c_is_told_although_the_point_is_made_critical_on_its_zeros(monkeyp
     with pytest.warns(ConvergenceWarning, match="interrupted in run 1 of 2"):
         fitted = SparsePCA(3, n_nonzero=9, n_init=2).fit(X)
     assert exact(fitted) and np.count_nonzero(fitted.components_) <= 9
+
+
+@pytest.mark.parametrize("wish", [{"n_nonzero": 50}, {"n_nonzero_per_component": 10}, {"weight": 2.0}], ids=str)
+@pytest.mark.parametrize("max_iter", [1, 2, 5])
+def test_what_max_iter_ended_is_not_called_converged(wish: dict[str, Any], max_iter: int) -> None:
+    X = load_digits().data
+    with pytest.warns(ConvergenceWarning, match=f"iteration limit; .* raise max_iter, now {max_iter}"):
+        cut = SparsePCA(5, max_iter=max_iter, **wish).fit(X)
+    whole = SparsePCA(5, **wish).fit(X)
+    assert cut.result_.status is Status.ITERATIONS and whole.result_.status is Status.CONVERGED
+    assert cut.objective_ > (1 - 1e-9) * whole.objective_
 
 
 # ---------------------------------------------------------------- asking for sparsity
@@ -208,7 +221,9 @@ def test_a_group_penalty_chooses_features_for_all_components() -> None:
 @pytest.mark.parametrize("solver", ["oadmm-ep", "manpg-ada", named("oadmm", explore=5)])
 def test_other_solvers_give_exact_zeros_too(solver: Any) -> None:
     X, _ = planted()
-    fitted = SparsePCA(3, n_nonzero=9, solver=solver, max_iter=500).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # oadmm-ep is slow
+        fitted = SparsePCA(3, n_nonzero=9, solver=solver, max_iter=500).fit(X)
     assert exact(fitted) and np.count_nonzero(fitted.components_) <= 9
 
 
@@ -226,6 +241,7 @@ def test_other_solvers_give_exact_zeros_too(solver: Any) -> None:
         ({"penalty": "mcp"}, "needs a weight"),
         ({"weight": 1.0, "penalty": "l2"}, "penalty must be one of"),
         ({"weight": -1.0}, "must not be negative"),
+        ({"weight": 1e200}, "units of variance"),
     ],
     ids=str,
 )
@@ -271,13 +287,12 @@ def test_more_components_than_the_data_have_directions() -> None:
         (np.array([[1.0, np.nan], [2.0, 1.0], [0.0, 1.0]]), "contains NaN"),
         (np.ones((5, 3)), "All features of X are constant"),
         (np.full((10, 3), 0.1), "All features of X are constant"),
-        (np.array([[1e200, 0.0, 0.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), "their squares overflow"),
         (np.ones((1, 3)), "1 sample"),
     ],
-    ids=["nan", "constant", "tenths", "huge", "one sample"],
+    ids=["nan", "constant", "tenths", "one sample"],
 )
 def test_bad_data_get_a_sentence(X: Any, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence), np.errstate(over="ignore"):
+    with pytest.raises(ValueError, match=sentence):
         SparsePCA(1).fit(X)
 
 

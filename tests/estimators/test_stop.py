@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from orthoprox import Critical, Iterations, Problem, Status, Stiefel, solve
+from orthoprox.estimators._stages import status_after
 from orthoprox.estimators._stop import FlatObjective, ScaledCritical, is_critical
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Certificate, criticality
@@ -77,3 +78,10 @@ def test_still_when_the_objective_has_not_moved_for_long_enough(unit: float) -> 
     assert rule(now([2.0, 2.0, 2.0])) is None  # too short
     assert rule(now([5.0, 2.1, 2.0, 2.0, 2.0])) is None
     assert rule(now([2.0, 2.0, 2.0, 2.0, 2.0 - 1e-4])) is None
+
+
+@pytest.mark.parametrize("run", Status)
+def test_a_finished_point_does_not_cover_what_ended_the_run(run: Status) -> None:
+    own_end = {Status.CONVERGED: Status.UNCONFIRMED, Status.STALLED: Status.STALLED}
+    assert status_after(run, critical=True) is (Status.CONVERGED if run in own_end else run)
+    assert status_after(run, critical=False) is own_end.get(run, run)

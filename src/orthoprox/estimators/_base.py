@@ -6,6 +6,7 @@ import abc
 import math
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,24 +15,30 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from orthoprox._fields import replace
 from orthoprox._types import Array
-from orthoprox.driver import DEFAULT_SOLVER, Iterations, Progress, Result, Rule, Status, solve
-from orthoprox.estimators._input import Samples, read_samples, validate, variation
+from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, Status
+from orthoprox.estimators._input import Samples, about, column_means, read_samples, share_kept, validate
+from orthoprox.estimators._stages import SUCCESSES, Stage, run_stages
 from orthoprox.estimators._stop import ScaledCritical
+from orthoprox.estimators._units import affine, times_power
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 
 AUTO = "auto"
-SUCCESSES = (Status.CONVERGED, Status.STALLED)
-"""The statuses that give no warning."""
 
 
 class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]
     """Components with orthonormal rows, found by ``orthoprox.solve``. The base of all estimators.
 
-    A subclass writes ``__init__`` with the parameters below among its own, and ``_problem``. It may override the first
-    start (``_first_start``), the solver's settings (``_method``), a single run (``_run``) and what is stored
-    (``_store``).
+    A subclass writes ``__init__`` with the parameters below among its own, ``_problem`` and ``_objective_power``. It
+    may override the centre (``_location``), the first start (``_first_start``), the solver's settings (``_method``),
+    the stages of a run (``_stages``), what follows it (``_finish``, ``_last_stage``) and what is stored (``_store``).
+
+    Samples are centred and then divided by a power of two, ``scale_``, so that the largest entry lies in [1, 2). All
+    of a fit works on these, and the units of the data change nothing; a power of two does not even change rounding.
+    Parameters and attributes are in the units of the data. A number beyond the range of its float type is infinite or
+    zero, such as the variance of data of 1e200; ratios are not concerned.
 
     Parameters
     ----------
@@ -63,14 +70,17 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Steps of the best run.
     objective_ : float
         Its final objective.
+    scale_ : float
+        The power of two by which the centred samples were divided.
     result_ : Result
-        The whole result, with history and notes.
+        The whole result, with history and notes. Its numbers, the objective among them, are those of the divided
+        samples.
     n_features_in_ : int
     feature_names_in_ : array
         The names of the columns, if the data have them.
     """
 
-    _centre: ClassVar[bool] = True
+    _least_samples: ClassVar[int] = 2
     _optional_components: ClassVar[bool] = False  # whether n_components may be None, for as many as possible
     n_components: int
     solver: str | Solver[Any]
@@ -87,6 +97,18 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _problem(self, data: Samples) -> Problem:
         """The problem whose solution X has the components as columns."""
 
+    @abc.abstractmethod
+    def _objective_power(self) -> int:
+        """The power of the scale of the data with which the objective grows: 2 for a variance, 0 for none."""
+
+    def _objective(self, data: Samples, result: Result[Any]) -> float:
+        """The objective in the units of the data."""
+        return float(data.to_data(result.objective, self._objective_power()))
+
+    def _location(self, X: Any) -> Array:
+        """The centre of validated samples."""
+        return column_means(X)
+
     def _first_start(self, data: Samples, problem: Problem) -> Array | None:
         """A better first start than a random one, or None."""
         return None
@@ -95,10 +117,17 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """A random start."""
         return problem.M.random(seed, like=data.like)
 
-    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
-        """One run from one start."""
-        observers = [Progress(always=True)] if self.verbose else []
-        return solve(problem, self._method(warm=warm), X0, stop=self._stop(), observers=observers)
+    def _stages(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Sequence[Stage]:
+        """The parts of a run from X0, each from where the one before ended; the last is of the problem itself."""
+        return [Stage(problem, self._method(warm=warm), self._stop())]
+
+    def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+        """What follows each run, in little time: exact zeros."""
+        return result
+
+    def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+        """What follows the best run."""
+        return result
 
     def _method(self, *, warm: bool) -> Solver[Any]:
         """The solver; with its settings for a start near a solution if ``warm``."""
@@ -131,46 +160,78 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         y : ignored
         """
         self._check_settings()
-        data = read_samples(self, X, centre=self._centre)
+        data = read_samples(self, X, self._location, self._least_samples)
         self._check_components(data)
         problem = self._problem(data)
-        result = self._best_run(data, problem)
-        self.mean_ = data.mean
-        self.n_iter_, self.objective_, self.result_ = result.iterations, result.objective, result
-        self._store(data, result)
+        result, interrupted = self._best_run(data, problem)
+        try:
+            self._store_all(data, result)
+        except KeyboardInterrupt:  # once more: a point is there, and this takes no time
+            result, interrupted = replace(result, status=Status.INTERRUPTED), "at its end"
+            self._store_all(data, result)
+        self._warn_unless_settled(result, interrupted)
         return self
 
-    def _best_run(self, data: Samples, problem: Problem) -> Result[Any]:
-        """The run with the lowest objective; Ctrl-C ends a run and skips the rest."""
+    def _best_run(self, data: Samples, problem: Problem) -> tuple[Result[Any], str]:
+        """The run with the lowest objective, and where Ctrl-C ended the fit, if it did.
+
+        From the first point on Ctrl-C keeps the best one; before that it is raised.
+        """
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
         best: Result[Any] | None = None
         for i, seed in enumerate(seeds):
-            X0 = self._previous_solution(data) if i == 0 else None
-            warm = X0 is not None
-            if i == 0 and X0 is None:
-                X0 = self._first_start(data, problem)
-            result = self._run(
-                data, problem, self._draw_start(data, problem, int(seed)) if X0 is None else X0, warm=warm
-            )
-            if best is None or not best.objective <= result.objective:
+            where = f"in run {i + 1} of {self.n_init}"
+            try:
+                X0, warm = self._start(data, problem, int(seed), first=i == 0)
+                result = self._run(data, problem, X0, warm=warm)
+            except KeyboardInterrupt:
+                if best is None:
+                    raise
+                return replace(best, status=Status.INTERRUPTED), where
+            if best is None or math.isnan(best.objective) or result.objective < best.objective:
                 best = result
             if result.status is Status.INTERRUPTED:
-                self._warn(
-                    f"The fit was interrupted in run {i + 1} of {self.n_init}; the best components so far are kept."
-                )
-                return best
+                return replace(best, status=Status.INTERRUPTED), where
         assert best is not None  # n_init is at least 1
-        if best.status not in SUCCESSES:
-            self._warn(
-                f"The fit stopped before it converged ({best.message}; tol is {self.tol:g}): raise max_iter, now "
+        try:
+            return self._last_stage(data, problem, best), ""
+        except KeyboardInterrupt:
+            return replace(best, status=Status.INTERRUPTED), "in its last stage"
+
+    def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array, bool]:
+        """Where a run starts, and whether that is the last fit; after the first run at random."""
+        X0 = self._previous_solution(data, problem) if first else None
+        warm = X0 is not None
+        if X0 is None and first:
+            X0 = self._first_start(data, problem)
+        return self._draw_start(data, problem, seed) if X0 is None else X0, warm
+
+    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
+        """One run from one start."""
+        stages = self._stages(data, problem, X0, warm=warm)
+        return run_stages(stages, X0, lambda result: self._finish(data, problem, result), verbose=bool(self.verbose))
+
+    def _store_all(self, data: Samples, result: Result[Any]) -> None:
+        self.mean_ = data.mean
+        self.scale_ = math.ldexp(1.0, data.exponent)
+        self.n_iter_, self.result_ = result.iterations, result
+        self.objective_ = self._objective(data, result)
+        self._store(data, result)
+
+    def _warn_unless_settled(self, result: Result[Any], interrupted: str) -> None:
+        """Say what ended the fit if it was not the method itself; after the attributes are there."""
+        if interrupted:
+            sentence = f"The fit was interrupted {interrupted}; the best components so far are kept."
+        elif result.status not in SUCCESSES:
+            sentence = (
+                f"The fit stopped before it converged ({result.message}; tol is {self.tol:g}): raise max_iter, now "
                 f"{self.max_iter}, or tol. The components are usable; result_ says how accurate they are."
             )
-        return best
+        else:
+            return
+        warnings.warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning, stacklevel=3)
 
-    def _warn(self, message: str) -> None:
-        warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=4)
-
-    def _previous_solution(self, data: Samples) -> Array | None:
+    def _previous_solution(self, data: Samples, problem: Problem) -> Array | None:
         """The solution of the last fit, or None if the fit does not start there."""
         last = getattr(self, "components_", None) if self.warm_start else None
         if last is None or last.shape != (self.n_components, data.n_features):
@@ -178,7 +239,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return np.asarray(last.T, dtype=data.like.dtype)
 
     def _stop(self) -> Rule:
-        return Iterations(self.max_iter) | ScaledCritical(self.tol)
+        return ScaledCritical(self.tol) | Iterations(self.max_iter)
 
     def _check_settings(self) -> None:
         """Refuse invalid parameters, before reading the data."""
@@ -216,8 +277,11 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         array, shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate(self, X, fitting=False)
-        return np.asarray(X @ self.components_.T) - self.mean_ @ self.components_.T
+        return self._scores(validate(self, X, fitting=False))
+
+    def _scores(self, X: Any) -> Array:
+        data = about(X, self.mean_)
+        return times_power(data.rough(self.components_.T), data.exponent)
 
     def inverse_transform(self, X: Any) -> Array:
         """The samples that have these scores and no part outside the components.
@@ -227,7 +291,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X : array, shape (n_samples, n_components)
             Scores, as ``transform`` gives them.
         """
-        return self._check_scores(X) @ self.components_ + self.mean_
+        return affine(self._check_scores(X), self.components_, self.mean_)
 
     def _check_scores(self, X: Any) -> Array:
         """Check that X holds scores, a column for each component."""
@@ -248,9 +312,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         y : ignored
         """
         check_is_fitted(self)
-        X = validate(self, X, fitting=False)
-        total, explained = variation(X, self.mean_, self.components_)
-        return explained / total if total > 0 else 1.0
+        return share_kept(about(validate(self, X, fitting=False), self.mean_), self.components_)
 
     @property
     def _n_features_out(self) -> int:

@@ -23,7 +23,8 @@ from orthoprox.active import (
     minimise_near,
     shortest_subgradient,
 )
-from orthoprox.driver import Result, Status
+from orthoprox.driver import Result
+from orthoprox.estimators._stages import status_after
 from orthoprox.estimators._stop import is_critical
 from orthoprox.manifolds import Stiefel
 from orthoprox.problem import Certificate, Point, Problem, criticality
@@ -47,7 +48,7 @@ def polish_penalised(problem: Problem, result: Result[Any], tol: float) -> Resul
     """Make the zeros of y exact and minimise F near there, for a penalty that is not a constraint."""
     X, y, z = result.X, result.y, result.z
     if isinstance(problem.h, GroupL2):
-        return _move(problem, result, problem.at(_project_rows(problem, X, y)), z, tol)
+        return _judge(problem, result, _move(problem, result, problem.at(_project_rows(problem, X, y)), z), tol)
     if np.array_equal(X != 0, y != 0) or np.all(y != 0) or not has_active_sets(problem):
         return result
     support = (y != 0) | np.all(y == 0, axis=0)  # a column that the penalty has wiped out takes its entries from X
@@ -56,7 +57,7 @@ def polish_penalised(problem: Problem, result: Result[Any], tol: float) -> Resul
     if active is None:
         active = minimise_near(problem, disjoint(X, support), budget, z=z)
     assert active is not None  # columns without a common row are orthogonal
-    return _move(problem, result, active.point, active.z, tol)
+    return _judge(problem, result, _move(problem, result, active.point, active.z), tol)
 
 
 def polish_to_count(problem: Problem, result: Result[Any], count: Count, tol: float) -> Result[Any]:
@@ -64,21 +65,25 @@ def polish_to_count(problem: Problem, result: Result[Any], count: Count, tol: fl
 
     The first cap applies to the component with the largest variance, and so on.
     """
+    return _judge(problem, result, _to_count(problem, result, count), tol)
+
+
+def _to_count(problem: Problem, result: Result[Any], count: Count) -> Result[Any]:
     if isinstance(count, int):
         if np.count_nonzero(result.X) <= count:
             return result
         sizes = np.abs(result.X) + np.where(result.y != 0, 1.0, 0.0)
-        return _minimise_on_support(problem, result, largest(sizes, count), tol)
+        return _minimise_on_support(problem, result, largest(sizes, count))
     order = order_by_variance(problem, result.X)
     result = replace(result, X=result.X[:, order], y=result.y[:, order], z=result.z[:, order])
     if np.any(np.count_nonzero(result.X, axis=0) > count):
-        result = _minimise_on_support(problem, result, largest(np.abs(result.X), count), tol)
+        result = _minimise_on_support(problem, result, largest(np.abs(result.X), count))
     for _ in range(_FILLS):
         slope = np.abs(problem.M.tangent(result.X, problem.f.gradient(result.X)))
         support = fill(result.X != 0, slope, count)
         if np.array_equal(support, result.X != 0):
             break
-        result = _minimise_on_support(problem, result, support, tol)
+        result = _minimise_on_support(problem, result, support)
     return result
 
 
@@ -94,8 +99,8 @@ def compare_with_greedy(problem: Problem, result: Result[Any], count: Count, tol
     for j in range(r):
         rows = np.flatnonzero(support[:, j])
         start[rows, j] = np.linalg.eigh(C[np.ix_(rows, rows)])[1][:, -1]
-    other = _minimise_on_support(problem, replace(result, X=start), support, tol)
-    return other if other.objective < result.objective else result
+    other = _minimise_on_support(problem, replace(result, X=start), support)
+    return _judge(problem, result, other, tol) if other.objective < result.objective else result
 
 
 def trim(problem: Problem, X: Array, count: Count) -> Array:
@@ -109,12 +114,12 @@ def order_by_variance(problem: Problem, X: Array) -> Array:
     return np.argsort(np.sum(X * problem.f.product(X), axis=0), kind="stable")
 
 
-def _minimise_on_support(problem: Problem, result: Result[Any], support: Array, tol: float) -> Result[Any]:
+def _minimise_on_support(problem: Problem, result: Result[Any], support: Array) -> Result[Any]:
     """Minimise f over the orthonormal matrices that vanish off a support, by Newton's method from near X."""
     active = _newton_on_support(problem, result.X, support, _STEPS)
     # A subgradient of the whole problem: l1 and largest-k cancel on the support, and l1 holds the zeros.
     z = shortest_subgradient(problem, active.point, ActiveSet.at(problem, active.point.X), active.z).z
-    return _move(problem, result, active.point, z, tol)
+    return _move(problem, result, active.point, z)
 
 
 def _newton_on_support(problem: Problem, X: Array, support: Array, steps: int) -> ActivePoint:
@@ -137,21 +142,26 @@ def _budget(problem: Problem, X: Array, steps: int) -> Budget:
     return Budget(steps=steps, radius=0.1 * root, tolerance=max(1e-10 * scale, rounding(X, scale)))
 
 
-def _move(problem: Problem, result: Result[Any], point: Point, z: Array, tol: float) -> Result[Any]:
-    """Move the result to another point and measure it there; it may be critical."""
-    at = Certificate(point, point.X, z)
-    parts = criticality(problem, at)
-    critical = tol > 0 and result.status is not Status.INTERRUPTED and is_critical(problem, at, parts, tol)
+def _move(problem: Problem, result: Result[Any], point: Point, z: Array) -> Result[Any]:
+    """Move the result to another point and measure it there."""
     return replace(
         result,
         X=point.X,
         y=point.X,
         z=z,
         objective=float(problem.objective(point)),
-        criticality_parts=parts,
+        criticality_parts=criticality(problem, Certificate(point, point.X, z)),
         infeasibility=float(problem.M.infeasibility(point.X)),
-        status=Status.CONVERGED if critical else result.status,
     )
+
+
+def _judge(problem: Problem, run: Result[Any], moved: Result[Any], tol: float) -> Result[Any]:
+    """The status of a run after it was moved."""
+    if moved is run:
+        return run
+    at = Certificate(problem.at(moved.X), moved.y, moved.z)
+    critical = tol > 0 and is_critical(problem, at, moved.criticality_parts, tol)
+    return replace(moved, status=status_after(run.status, critical=critical))
 
 
 def _project_rows(problem: Problem, X: Array, y: Array) -> Array:

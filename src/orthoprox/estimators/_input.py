@@ -1,43 +1,104 @@
-"""Read the samples: NumPy, SciPy sparse, pandas or polars in, a linear map and its sizes out."""
+"""Read the samples: NumPy, SciPy sparse, pandas or polars in, centred samples of unit size out."""
 
 from __future__ import annotations
 
-import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from orthoprox._fields import DERIVED
+from orthoprox._fields import DERIVED, replace
 from orthoprox._types import Array
-from orthoprox.maps import Centred, LinearMap, Matrix, Sparse, as_map
+from orthoprox.estimators._units import exponent, times_power
+from orthoprox.maps import Centred, LinearMap, Matrix, Sparse
 from orthoprox.maps._frobenius import frobenius_squared
+from orthoprox.maps.sparse import is_sparse
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Validated samples and what every fit needs of them."""
+    """Centred samples divided by a power of two, so that the largest entry lies in [1, 2): what a fit works on.
+
+    Lengths, variances and so on go from these units to those of the data by ``to_data``, and back by ``to_unit``.
+    """
 
     X: Any
-    """As validated: a NumPy array or a SciPy sparse matrix by rows, not centred."""
-    B: LinearMap
-    """The samples as a map, centred if the estimator centres; sparse samples are centred without being filled in."""
+    """A NumPy array, centred, or a SciPy sparse matrix by rows, centred where that fills nothing in."""
+    rest: Array
+    """What is still to be subtracted from every row, of shape (n,): for a sparse X, the mean of columns with zeros."""
     mean: Array
-    """The vector subtracted from every row, of shape (n,); zeros without centring."""
-    n_samples: int
-    n_features: int
-    like: Array
-    """An empty array with the float type of X and of every fitted attribute."""
-    total_variance: float
-    """The sum of squares of all (centred) entries, divided by ``degrees_of_freedom``."""
+    """The centre in the units of the data."""
+    exponent: int
+    """The data, less the centre, are 2^exponent times these samples."""
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def like(self) -> Array:
+        """An empty array with the float type of X and of every fitted attribute."""
+        return np.empty((0, 0), dtype=self.X.dtype)
 
     @property
     def degrees_of_freedom(self) -> int:
         """The divisor of variances: m - 1, as in scikit-learn's PCA."""
         return max(self.n_samples - 1, 1)
+
+    @cached_property
+    def B(self) -> LinearMap:
+        """The samples as a map; sparse ones are centred without being filled in."""
+        return self._map()
+
+    @cached_property
+    def rough(self) -> LinearMap:
+        """The same map for products only: it does without a bound on its norm, which takes long."""
+        return self._map(sys.float_info.max)
+
+    def _map(self, norm: float = DERIVED) -> LinearMap:
+        if not is_sparse(self.X):
+            return Matrix(self.X, norm=norm, name="X")
+        sparse = Sparse(self.X, norm=norm, name="X")
+        return Centred(sparse, self.rest, norm=norm) if np.any(self.rest) else sparse
+
+    @cached_property
+    def total_squares(self) -> float:
+        """The sum of squares of all entries."""
+        return frobenius_squared(self.rough)
+
+    @property
+    def total_variance(self) -> float:
+        return self.total_squares / self.degrees_of_freedom
+
+    def take(self, rows: Array) -> Samples:
+        """Some of the samples, about the same centre."""
+        return replace(self, X=self.X[rows])
+
+    def to_data(self, value: Any, power: int = 1) -> Any:
+        """A length of these samples (or a variance, power 2, and so on) in the units of the data.
+
+        It is infinite, or zero, where the float type does not reach.
+        """
+        scaled = times_power(value, power * self.exponent)
+        return scaled if isinstance(value, np.ndarray) else float(scaled)
+
+    def to_unit(self, value: float, power: int = 1) -> float:
+        """A number in the units of the data, such as a user's weight, in those of these samples."""
+        return float(times_power(float(value), -power * self.exponent))
+
+
+def read_samples(estimator: Any, X: Any, centre: Callable[[Any], Array], least: int) -> Samples:
+    """Validate X for a fit, find its centre, subtract it and bring the rest to unit size."""
+    X = validate(estimator, X, fitting=True, least=least)
+    return about(X, centre(X))
 
 
 def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
@@ -73,43 +134,60 @@ def _non_numeric_columns(X: Any) -> list[str]:
     return names
 
 
-def read_samples(estimator: Any, X: Any, *, centre: bool) -> Samples:
-    """Validate X for a fit, centre it and measure it."""
-    X = validate(estimator, X, fitting=True, least=2 if centre else 1)
-    m, n = X.shape
-    mean = column_means(X) if centre else np.zeros(n, dtype=X.dtype)
-    B = centre_at(X, mean) if centre else as_map(X, "X")
-    squares = frobenius_squared(B)
-    if not math.isfinite(squares):
-        raise ValueError(
-            f"The entries of X are as large as {abs(X).max():.1e}, and their squares overflow in {X.dtype}. "
-            "Divide X by a number first: components do not depend on its scale."
-        )
-    like = np.empty((0, 0), dtype=X.dtype)
-    return Samples(X, B, mean, m, n, like, squares / max(m - 1, 1))
+def no_centre(X: Any) -> Array:
+    """The origin."""
+    return np.zeros(X.shape[1], dtype=X.dtype)
 
 
 def column_means(X: Any) -> Array:
-    """The mean of every column, accumulated in double precision."""
-    total = np.asarray(X.sum(axis=0, dtype=np.float64)).reshape(-1)
-    return (total / X.shape[0]).astype(X.dtype)
+    """The mean of every column, accumulated in double precision, of samples of any size."""
+    e = exponent(X)
+    total = np.asarray(times_power(X, -e).sum(axis=0, dtype=np.float64)).reshape(-1)
+    return np.asarray(times_power((total / X.shape[0]).astype(X.dtype), e))
 
 
-def centre_at(X: Any, mean: Array, norm: float = DERIVED) -> LinearMap:
-    """Subtract a centre from every row: a dense X is copied, a sparse X gets a correction to each product.
+def about(X: Any, mean: Array) -> Samples:
+    """Validated samples about a centre; X is copied.
 
-    Pass a bound on the norm to save computing a sharp one.
+    They are scaled twice: first the entries, so that nothing overflows, then what the centre leaves of them.
     """
-    if issparse(X):
-        return Centred(Sparse(X, norm=norm, name="X"), mean, norm=norm)
-    D = X - mean
-    # A constant column keeps rounding error only, not variance.
-    rounding = 16 * np.finfo(X.dtype).eps * np.abs(mean)
-    D[:, np.max(np.abs(D), axis=0) <= rounding] = 0.0
-    return Matrix(D, norm=norm, name="X")
+    e = exponent(X, mean)
+    Y, rest = times_power(X, -e), times_power(mean, -e)
+    if is_sparse(Y):
+        rest = _centre_full_columns(Y, rest)
+        f = exponent(Y.data - rest[Y.indices], rest)  # an entry that is not stored spreads as far as its mean
+    else:
+        Y -= rest
+        Y[:, _is_rounding(np.max(np.abs(Y), axis=0), rest)] = 0.0
+        rest = np.zeros_like(rest)
+        f = exponent(Y)
+    f = min(f, sys.float_info.max_exp - 1 - e)  # so that 2^(e + f) is a number
+    return Samples(times_power(Y, -f), times_power(rest, -f), mean, e + f)
 
 
-def variation(X: Any, mean: Array, components: Array) -> tuple[float, float]:
-    """The sum of squares of X about the mean, and the part within the span of orthonormal components."""
-    D = centre_at(X, mean, norm=sys.float_info.max)  # the norm is not used
-    return frobenius_squared(D), float(np.sum(np.square(D(components.T), dtype=np.float64)))
+def _centre_full_columns(Y: Any, mean: Array) -> Array:
+    """Subtract the mean in place from columns without a zero; return that of the others, and zeros.
+
+    A column with zeros spreads at least as far as its mean, so that products less the product with the mean keep
+    their digits; a full column may lie far from zero and spread little.
+    """
+    Y.sum_duplicates()
+    full = np.bincount(Y.indices, minlength=Y.shape[1]) == Y.shape[0]
+    inside = full[Y.indices]
+    columns = Y.indices[inside]
+    D = Y.data[inside] - mean[columns]
+    sizes = np.zeros_like(mean)
+    np.maximum.at(sizes, columns, np.abs(D))
+    Y.data[inside] = np.where(_is_rounding(sizes, mean)[columns], 0.0, D)
+    return np.where(full, 0.0, mean).astype(mean.dtype)
+
+
+def _is_rounding(sizes: Array, mean: Array) -> Array:
+    """Whether what the mean leaves of a column is rounding error only: then the column is constant."""
+    return np.asarray(sizes <= 16 * np.finfo(mean.dtype).eps * np.abs(mean))
+
+
+def share_kept(data: Samples, components: Array) -> float:
+    """The share of the sum of squares that lies in the span of orthonormal components; 1 where there is nothing."""
+    kept = float(np.sum(np.square(data.rough(components.T), dtype=np.float64)))
+    return kept / data.total_squares if data.total_squares > 0 else 1.0

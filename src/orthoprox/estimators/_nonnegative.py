@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
-from orthoprox._fields import replace
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
-from orthoprox.driver import Iterations, Progress, Result, Status, solve
+from orthoprox.driver import Iterations
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Samples
+from orthoprox.estimators._stages import Stage
 from orthoprox.estimators._stop import ScaledCritical
 from orthoprox.models._seeding import seed_components
 from orthoprox.problem import Problem
@@ -39,22 +39,17 @@ class NonnegativeTransformer(OrthogonalTransformer):
             return problem.M.random(seed, like=data.like)
         return seed_components(problem, seed, data.like)
 
-    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
-        observers = [Progress(always=True)] if self.verbose else []
+    def _stages(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Sequence[Stage]:
         # Even a start at a fixed point takes a step: n_iter_ is at least 1.
-        stop = Iterations(self.max_iter) | (self._stop() & Iterations(1))
-        near, interrupted = Iterations(_BLOCKS) | ScaledCritical(_NEAR), False
-        if bool(array_namespace(X0).any(X0 < 0)):
-            for share in _SHARES:
-                h = NegativePart(share * (problem.f.lipschitz or 0.0) / math.sqrt(problem.M.n))
-                relaxed = Problem(M=problem.M, f=problem.f, h=h)
-                penalised = solve(relaxed, self._method(warm=False), X0, stop=near, observers=observers)
-                X0, interrupted = penalised.X, penalised.status is Status.INTERRUPTED
-                if interrupted:
-                    stop = Iterations(0)
-                    break
-        result = solve(problem, Assignment(), X0, stop=stop, observers=observers)
-        return replace(result, status=Status.INTERRUPTED) if interrupted else result
+        alternation = Stage(problem, Assignment(), Iterations(self.max_iter) | (self._stop() & Iterations(1)))
+        if not bool(array_namespace(X0).any(X0 < 0)):
+            return [alternation]
+        near, size = ScaledCritical(_NEAR) | Iterations(_BLOCKS), (problem.f.lipschitz or 0.0) / math.sqrt(problem.M.n)
+        relaxed = [Problem(M=problem.M, f=problem.f, h=NegativePart(share * size)) for share in _SHARES]
+        return [*(Stage(each, self._method(warm=False), near) for each in relaxed), alternation]
+
+    def _objective_power(self) -> int:
+        return 2
 
     def _alternates(self) -> bool:
         """Whether ``solver`` is the alternation itself."""

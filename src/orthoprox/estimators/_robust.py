@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,14 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._types import Array
 from orthoprox.driver import Result, Rule, Snapshot, Status
 from orthoprox.estimators._base import OrthogonalTransformer
-from orthoprox.estimators._input import Samples, centre_at, column_means, validate
+from orthoprox.estimators._input import Samples, about, column_means, no_centre, validate
 from orthoprox.estimators._signs import choose_signs
-from orthoprox.maps import LinearMap
-from orthoprox.maps._frobenius import frobenius_squared
+from orthoprox.estimators._units import times_power
 from orthoprox.models import Reweighting, robust_location
 from orthoprox.solvers import Solver
 
 CENTRES = ("affine", "median", "mean")
+_FAR = 3.0
+"""How many times farther than they spread samples may lie from the origin before a fit about it gives a warning."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class SmallDecrease(Rule):
 class RobustTransformer(OrthogonalTransformer):
     """The base of RobustSubspace and DualPCP."""
 
-    _centre: ClassVar[bool] = False  # _locate finds the centre
+    _least_samples: ClassVar[int] = 1
     centre: Any
     normalise: bool
     contamination: str | float
@@ -54,16 +55,16 @@ class RobustTransformer(OrthogonalTransformer):
     # ------------------------------------------------------------------ what a subclass writes
 
     @abc.abstractmethod
-    def _dimension(self, data: Samples) -> int:
-        """The dimension of the subspace."""
+    def _dimension(self, n_features: int) -> int:
+        """The dimension of the affine subspace whose centre is sought."""
 
     @abc.abstractmethod
-    def _canonical(self, X: Array, inliers: LinearMap) -> Array:
+    def _canonical(self, X: Array, inliers: Samples) -> Array:
         """The solution in its canonical basis and order."""
 
     @abc.abstractmethod
-    def _distances(self, X: Any, components: Array) -> Array:
-        """The distances of validated samples from the subspace."""
+    def _distances(self, data: Samples, V: Array) -> Array:
+        """The distances of samples of unit size from the subspace that the columns of V stand for."""
 
     # ------------------------------------------------------------------ the fit
 
@@ -77,47 +78,56 @@ class RobustTransformer(OrthogonalTransformer):
                 f"centre must be one of {', '.join(map(repr, CENTRES))}, None or an array; given {self.centre!r}."
             )
 
-    def _locate(self, data: Samples) -> LinearMap:
-        """Find the centre and subtract it from the samples."""
-        X, n = data.X, data.n_features
+    def _location(self, X: Any) -> Array:
+        m, n = X.shape
+        mean = column_means(X)
         if self.centre is None:
-            location = np.zeros(n)
-        elif isinstance(self.centre, str):
-            location = column_means(X)
-            if self.centre != "mean" and data.n_samples > 1:
-                d = self._dimension(data) if self.centre == "affine" else 0
-                # Subtract the mean first: squares far from the origin lose all digits.
-                shifted = centre_at(X, location, norm=sys.float_info.max)
-                location = location + robust_location(shifted, n_components=d)[:, 0]
-        else:
-            location = np.asarray(self.centre, dtype=float)
-            if location.shape != (n,) or not np.all(np.isfinite(location)):
-                raise ValueError(
-                    f"A given centre must be {n} finite numbers, one for each feature; given shape {location.shape}."
-                )
-        self.location_ = location.astype(X.dtype)
-        return centre_at(X, self.location_)
+            self._warn_if_far(about(X, mean))
+            return no_centre(X)
+        if isinstance(self.centre, str):
+            if self.centre == "mean" or m == 1:
+                return mean
+            # Subtract the mean first: squares far from the origin lose all digits.
+            data = about(X, mean)
+            shift = robust_location(data.rough, n_components=self._dimension(n) if self.centre == "affine" else 0)
+            return np.asarray(mean + data.to_data(shift[:, 0]))
+        location = np.asarray(self.centre, dtype=float)
+        if location.shape != (n,) or not np.all(np.isfinite(location)):
+            raise ValueError(
+                f"A given centre must be {n} finite numbers, one for each feature; given shape {location.shape}."
+            )
+        return location.astype(X.dtype)
+
+    def _warn_if_far(self, data: Samples) -> None:
+        """Warn if the mean of the samples lies far from the origin, beside their distances from the mean."""
+        spread = math.sqrt(data.total_squares / data.n_samples)
+        offset = float(np.linalg.norm(times_power(data.mean.astype(np.float64), -data.exponent)))
+        if offset > _FAR * spread > 0:
+            warnings.warn(
+                f"{type(self).__name__}: the samples lie {offset / spread:.3g} times farther from the origin than from "
+                "their mean, and with centre=None the subspace has to pass through the origin. It may be far from that "
+                "of the samples; leave centre out, or give centre='affine'.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _resolve_solver(self, solver: str | Solver[Any]) -> Solver[Any]:
         return Reweighting() if solver == Reweighting.name else super()._resolve_solver(solver)
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        self.mean_ = self.location_
-        self.distances_ = self._distances(data.X, result.X.T)
-        self.threshold_ = self._threshold(data)
-        self.outliers_ = self.distances_ > self.threshold_
-        inliers = centre_at(data.X[~self.outliers_], self.location_, norm=sys.float_info.max)
-        V = self._canonical(result.X, inliers)
+        distances = self._distances(data, result.X)
+        threshold = self._threshold(data, distances.astype(np.float64))
+        self.location_, self.outliers_ = data.mean, distances > threshold
+        self.distances_, self.threshold_ = data.to_data(distances), data.to_data(threshold)
+        V = self._canonical(result.X, data.take(~self.outliers_))
         self.components_ = np.ascontiguousarray((V * choose_signs(V)).T) + 0.0
 
-    def _threshold(self, data: Samples) -> float:
+    def _threshold(self, data: Samples, distances: Array) -> float:
         """The distance above which a sample is an outlier."""
-        distances = self.distances_.astype(np.float64)
         if self.contamination != "auto":
             return float(np.quantile(distances, 1 - float(self.contamination)))
         # Without noise the distances of inliers are rounding and smoothing only.
-        shifted = centre_at(data.X, self.location_, norm=sys.float_info.max)
-        size = math.sqrt(frobenius_squared(shifted) / data.n_samples)
+        size = math.sqrt(data.total_squares / data.n_samples)
         rounding = 100 * size * float(np.finfo(data.X.dtype).eps ** 0.4)
         rest = distances
         for _ in range(10):
@@ -139,7 +149,8 @@ class RobustTransformer(OrthogonalTransformer):
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return self._distances(validate(self, X, fitting=False), self.components_)
+        data = about(validate(self, X, fitting=False), self.location_)
+        return np.asarray(data.to_data(self._distances(data, self.components_.T)))
 
     def predict(self, X: Any) -> Array:
         """Which samples belong to the subspace: 1 for an inlier, -1 for an outlier, as in scikit-learn.

@@ -6,6 +6,7 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.estimators._input import Samples
+from orthoprox.estimators._units import times_power
 from orthoprox.maps import Gram
 
 
@@ -25,3 +26,24 @@ def inverse_root(C: Array) -> Array:
     """The symmetric inverse square root of a positive definite matrix."""
     values, V = np.linalg.eigh(C)
     return (V / np.sqrt(values)) @ V.T
+
+
+def whitening_roots(data: Samples, values: Array, V: Array) -> tuple[Array, Array]:
+    """The root of the second moments with this spectrum, and its inverse, which whitens the samples."""
+    root, inverse = ((V * d) @ V.T for d in (np.sqrt(values), 1 / np.sqrt(values)))
+    Z = data.rough(inverse.astype(data.like.dtype)).astype(np.float64)
+    second = Z.T @ Z / data.n_samples
+    correction = inverse_root(second)  # restores digits that the squares of small values lose
+    pair = second @ correction @ root, inverse @ correction
+    return pair[0].astype(data.like.dtype), pair[1].astype(data.like.dtype)
+
+
+def to_inverse_units(data: Samples, W: Array) -> Array:
+    """A matrix that multiplies samples of unit size, as one that multiplies the data."""
+    V = np.asarray(data.to_data(W, -1))
+    if not np.all(np.isfinite(V)):
+        raise ValueError(
+            f"X varies by {times_power(1.0, data.exponent):.1e} or so, and the matrix that turns it into sources or "
+            f"codes of unit size is beyond the range of {V.dtype}. Multiply X by a number first."
+        )
+    return V

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._checks import check_weight
 from orthoprox._fields import replace
 from orthoprox._types import Array
-from orthoprox.driver import Iterations, Result, Rule, Status, solve
+from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule
 from orthoprox.estimators._base import OrthogonalTransformer
-from orthoprox.estimators._input import Samples, validate
+from orthoprox.estimators._input import Samples, about, no_centre, validate
 from orthoprox.estimators._signs import choose_signs
+from orthoprox.estimators._stages import Stage
 from orthoprox.estimators._stop import FlatObjective, ScaledCritical
-from orthoprox.estimators._whitening import spectrum
+from orthoprox.estimators._units import exponent, times_power
+from orthoprox.estimators._whitening import spectrum, to_inverse_units, whitening_roots
 from orthoprox.maps import LinearMap, Matrix
 from orthoprox.models import orthogonal_dictionary
 from orthoprox.problem import Problem
-from orthoprox.solvers import Solver
+from orthoprox.solvers import Solver, named
 
 CODES = ("all", "soft", "hard", "largest")
 
@@ -105,7 +108,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
     array([1., 1., 1., 1., 1., 1., 1., 1.])
     """
 
-    _centre = False
+    _least_samples = 1
     _optional_components = True
 
     def __init__(
@@ -155,6 +158,13 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
                     f'codes = "largest" needs n_nonzero, a whole number of at least 1; given {self.n_nonzero!r}.'
                 )
 
+    def _location(self, X: Any) -> Array:
+        return no_centre(X)
+
+    def _objective_power(self) -> int:
+        # Preconditioned samples are white and have no units.
+        return 0 if self.precondition else {"l1": 1, "codes": 2, "l4": 4}[self.objective]
+
     def _problem(self, data: Samples) -> Problem:
         B, n = data.B, data.n_features
         self._root, self._inverse = None, None
@@ -165,34 +175,48 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
                     f"precondition needs samples that vary in all directions; X has {n} features and varies in "
                     f"{len(values)}. Reduce them by PCA first, or leave precondition out."
                 )
-            root = np.sqrt(values)
-            self._root, self._inverse = (((V * d) @ V.T).astype(data.like.dtype) for d in (root, 1 / root))
+            self._root, self._inverse = whitening_roots(data, values, V)
             B = B @ Matrix(self._inverse)
-        squares = data.n_samples * n if self.precondition else data.total_variance * data.degrees_of_freedom
-        self.weight_ = 0.5 * math.sqrt(squares / (data.n_samples * n)) if self.weight is None else float(self.weight)
-        return self._dictionary(B, self.objective)
+        self._set_weight(data, B)
+        # Fourth powers of samples of size 1/4 or 4 differ by 1e5: l4 is measured in the root mean square of the codes.
+        self._size = self._mean_size(data) or 1.0 if self.objective == "l4" else 1.0
+        return self._dictionary(B if self._size == 1.0 else (1 / self._size) * B, self.objective)
+
+    def _mean_size(self, data: Samples) -> float:
+        """The root mean square of the entries of the samples, which is that of all codes."""
+        return 1.0 if self.precondition else math.sqrt(data.total_squares / (data.n_samples * data.n_features))
+
+    def _objective(self, data: Samples, result: Result[Any]) -> float:
+        return super()._objective(data, replace(result, objective=result.objective * self._size**4))
+
+    def _set_weight(self, data: Samples, B: LinearMap) -> None:
+        """The weight in the units of the codes, and for samples of unit size. Preconditioned ones have no units."""
+        power, tiny = 0 if self.precondition else 1, float(np.finfo(data.like.dtype).tiny)
+        chosen = 0.5 * self._mean_size(data)
+        self.weight_ = data.to_data(chosen, power) if self.weight is None else float(self.weight)
+        # A threshold above all codes does what any other such does.
+        unit = chosen if self.weight is None else min(data.to_unit(self.weight, power), 2 * B.norm)
+        self._unit_weight = 0.0 if self.weight == 0 else max(unit, tiny)
 
     def _dictionary(self, B: LinearMap, objective: str) -> Problem:
         r = B.columns if self.n_components is None else self.n_components
         assert r is not None  # samples have a number of features
-        weight = self.weight_ if objective == "codes" else None
+        weight = self._unit_weight if objective == "codes" else None
         return orthogonal_dictionary(B, n_components=r, objective=objective, weight=weight)
 
-    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
+    def _stages(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Sequence[Stage]:
+        stages = super()._stages(data, problem, X0, warm=warm)
+        if self.objective != "l1" or warm:
+            return stages
         # l1 from a random start stays among kinks for long; its smoothed form avoids them and often ends lower.
-        if self.objective == "l1" and not warm:
-            smooth = self._dictionary(problem.A, "codes")
-            result = solve(smooth, X0=X0, stop=Iterations(self.max_iter) | ScaledCritical(1e-3))
-            X0 = result.X
-            if result.status is Status.INTERRUPTED:
-                return replace(solve(problem, X0=X0, stop=Iterations(0)), status=Status.INTERRUPTED)
-        return super()._run(data, problem, X0, warm=warm)
+        near = ScaledCritical(1e-3) | Iterations(self.max_iter)
+        return [Stage(self._dictionary(problem.A, "codes"), named(DEFAULT_SOLVER), near), *stages]
 
     def _stop(self) -> Rule:
         # Where samples are not exactly sparse, l1 has kinks everywhere: the objective converges long before Crit.
-        return super()._stop() | FlatObjective(window=3, tolerance=self.tol)
+        return FlatObjective(window=3, tolerance=self.tol) | super()._stop()
 
-    def _previous_solution(self, data: Samples) -> Array | None:
+    def _previous_solution(self, data: Samples, problem: Problem) -> Array | None:
         last = self.result_.X if self.warm_start and hasattr(self, "result_") else None
         r = data.n_features if self.n_components is None else self.n_components
         return last.astype(data.like.dtype) if last is not None and last.shape == (data.n_features, r) else None
@@ -200,11 +224,12 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
     def _store(self, data: Samples, result: Result[Any]) -> None:
         X = result.X
         analysis, atoms = (X, X.T) if self._root is None else (self._inverse @ X, X.T @ self._root)
-        use = np.sum(np.abs(data.B(analysis)), axis=0)
-        order = np.argsort(-use, kind="stable")
+        order = np.argsort(-np.sum(np.abs(data.rough(analysis)), axis=0), kind="stable")
         signs = choose_signs(atoms.T)
-        self.components_ = (atoms * signs[:, None])[order]
-        self.analysis_ = (analysis * signs)[:, order]
+        atoms, analysis = (atoms * signs[:, None])[order], (analysis * signs)[:, order]
+        if self.precondition:
+            atoms, analysis = data.to_data(atoms), to_inverse_units(data, analysis)
+        self.components_, self.analysis_ = atoms, analysis
 
     def transform(self, X: Any) -> Array:
         """The codes: the coefficient of each sample on each atom, made sparse as ``codes`` says.
@@ -218,12 +243,12 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         array, shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        return self._encode(validate(self, X, fitting=False))
+        return self._encode(about(validate(self, X, fitting=False), self.mean_))
 
-    def _encode(self, X: Any) -> Array:
+    def _encode(self, data: Samples) -> Array:
         self._check_settings()  # codes may have been changed since the fit
-        C = np.asarray(X @ self.analysis_)
-        w = self.weight_ if self.weight is None else self.weight
+        C = np.asarray(data.to_data(data.rough(self.analysis_)))
+        w = min(self.weight_ if self.weight is None else self.weight, float(np.finfo(C.dtype).max))
         if self.codes == "soft":
             return C - np.clip(C, -w, w)
         if self.codes == "hard":
@@ -243,9 +268,10 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         y : ignored
         """
         check_is_fitted(self)
-        X = validate(self, X, fitting=False)
-        C, V = self._encode(X).astype(np.float64), self.components_.astype(np.float64)
+        data, V = about(validate(self, X, fitting=False), self.mean_), self.components_.astype(np.float64)
+        e = exponent(V)  # not zero with precondition: then atoms have the units of the data, and codes have none
+        V, C = times_power(V, -e), times_power(self._encode(data).astype(np.float64), e - data.exponent)
         # |X - CV|^2 without forming CV, which is dense
-        total = float(np.sum(np.square(X.data if hasattr(X, "indptr") else X, dtype=np.float64)))
-        error = total - 2 * float(np.sum(np.asarray(X @ V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
+        total = data.total_squares
+        error = total - 2 * float(np.sum(data.rough(V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
         return 1 - error / total if total > 0 else 1.0

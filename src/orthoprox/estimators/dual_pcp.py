@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from orthoprox._types import Array
 from orthoprox.driver import Rule
-from orthoprox.estimators._input import Samples, centre_at
+from orthoprox.estimators._input import Samples, about, validate
 from orthoprox.estimators._robust import RobustTransformer, SmallDecrease
 from orthoprox.estimators._stop import FlatObjective
-from orthoprox.maps import LinearMap
 from orthoprox.maps._rows import unit_rows
 from orthoprox.models import dual_pcp
 from orthoprox.models.reweighting import MAX_FORMED, Reweighting, trailing_eigenvectors
@@ -32,8 +31,9 @@ class DualPCP(RobustTransformer):
     n_components : int
         The codimension c.
     centre : {"affine", "median", "mean"}, None or array, shape (n_features,)
-        The point the subspace passes through; None, the origin, as in the references. "affine": the centre of the
-        affine subspace with the least sum of distances; "median": the geometric median.
+        The point the subspace passes through. "affine": the centre of the affine subspace with the least sum of
+        distances, for up to 512 features; for more, and for "median", the geometric median. None: the origin, as in
+        the references; samples that lie far from it give a warning.
     normalise : bool
         Whether samples count by their direction from the centre only. Otherwise far outliers count for more.
     contamination : "auto" or float
@@ -92,7 +92,7 @@ class DualPCP(RobustTransformer):
         self,
         n_components: int = 1,
         *,
-        centre: Any = None,
+        centre: Any = "affine",
         normalise: bool = True,
         contamination: str | float = "auto",
         solver: str | Solver[Any] = "auto",
@@ -115,21 +115,23 @@ class DualPCP(RobustTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _dimension(self, data: Samples) -> int:
-        return data.n_features - self.n_components
+    def _dimension(self, n_features: int) -> int:
+        # Each round of the affine centre takes all eigenvectors; the geometric median, of dimension 0, takes none.
+        return max(n_features - self.n_components, 0) if n_features <= MAX_FORMED else 0
 
     def _problem(self, data: Samples) -> Problem:
-        B = self._locate(data)
-        return dual_pcp(B, codimension=self.n_components, normalise=self.normalise)
+        return dual_pcp(data.B, codimension=self.n_components, normalise=self.normalise)
+
+    def _objective_power(self) -> int:
+        return 0 if self.normalise else 1
 
     def _default_solver(self) -> Solver[Any]:
         return Reweighting() if self.n_features_in_ <= MAX_FORMED else super()._default_solver()
 
     def _stop(self) -> Rule:
         # Crit cannot be smaller than rounding, which matters in single precision.
-        return super()._stop() | (
-            SmallDecrease(0.0) if isinstance(self._resolve_solver(self.solver), Reweighting) else FlatObjective()
-        )
+        reweights = isinstance(self._resolve_solver(self.solver), Reweighting)
+        return (SmallDecrease(0.0) if reweights else FlatObjective()) | super()._stop()
 
     def _first_start(self, data: Samples, problem: Problem) -> Array | None:
         if data.n_features > 4 * MAX_FORMED:
@@ -139,12 +141,12 @@ class DualPCP(RobustTransformer):
             B, np.ones((data.n_samples, 1), data.like.dtype), problem.M.random(0, like=data.like)
         )
 
-    def _canonical(self, X: Array, inliers: LinearMap) -> Array:
-        T = inliers(X).astype(np.float64)
+    def _canonical(self, X: Array, inliers: Samples) -> Array:
+        T = inliers.rough(X).astype(np.float64)
         return X @ np.linalg.eigh(T.T @ T)[1].astype(X.dtype)
 
-    def _distances(self, X: Any, components: Array) -> Array:
-        return np.linalg.norm(centre_at(X, self.location_, norm=sys.float_info.max)(components.T), axis=1)
+    def _distances(self, data: Samples, V: Array) -> Array:
+        return np.linalg.norm(data.rough(V), axis=1)
 
     @property
     def subspace_(self) -> Array:
@@ -159,4 +161,6 @@ class DualPCP(RobustTransformer):
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
         y : ignored
         """
-        return -float(np.mean(self.distances(X)))
+        check_is_fitted(self)
+        data = about(validate(self, X, fitting=False), self.location_)
+        return -float(data.to_data(np.mean(self._distances(data, self.components_.T), dtype=np.float64)))

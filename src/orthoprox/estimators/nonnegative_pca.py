@@ -101,10 +101,10 @@ class NonnegativePCA(NonnegativeTransformer):
         return nonnegative_pca(data.B, n_components=self.n_components)
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        variance = np.sum(np.square(data.B(result.X), dtype=np.float64), axis=0) / data.degrees_of_freedom
+        T = data.rough(result.X)
+        variance = np.sum(np.square(T, dtype=np.float64), axis=0) / data.degrees_of_freedom
         order = np.argsort(-variance, kind="stable")
-        V = result.X.T[order]
-        self.components_, self.explained_variance_ = V, variance[order]
-        total = data.total_variance
-        self.explained_variance_ratio_ = variance[order] / total if total > 0 else 0.0 * variance
+        V, variance, total = result.X.T[order], variance[order], data.total_variance
+        self.components_, self.explained_variance_ = V, data.to_data(variance, 2)
+        self.explained_variance_ratio_ = variance / total if total > 0 else 0.0 * variance
         self.labels_ = np.where(np.any(V > 0, axis=0), np.argmax(V, axis=0), -1)

@@ -9,10 +9,9 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from orthoprox._types import Array
 from orthoprox.driver import Result
-from orthoprox.estimators._input import Samples, validate
+from orthoprox.estimators._input import Samples, about, no_centre, validate
 from orthoprox.estimators._nonnegative import NonnegativeTransformer
 from orthoprox.maps._rows import squared_row_norms
-from orthoprox.maps.sparse import is_sparse
 from orthoprox.models import orthogonal_nmf
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
@@ -89,7 +88,7 @@ class OrthogonalNMF(NonnegativeTransformer):
            [ 0.,  0.]])
     """
 
-    _centre: ClassVar[bool] = False
+    _least_samples: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -112,6 +111,9 @@ class OrthogonalNMF(NonnegativeTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _location(self, X: Any) -> Array:
+        return no_centre(X)
+
     def _problem(self, data: Samples) -> Problem:
         return orthogonal_nmf(data.X, n_components=self.n_components)
 
@@ -123,27 +125,28 @@ class OrthogonalNMF(NonnegativeTransformer):
                 f"{data.n_samples} samples."
             )
 
-    def _previous_solution(self, data: Samples) -> Array | None:
-        last = super()._previous_solution(data)
-        return None if last is None else assigned(np.asarray(data.X @ last), squared_row_norms(data.B)[:, 0])
+    def _previous_solution(self, data: Samples, problem: Problem) -> Array | None:
+        last = super()._previous_solution(data, problem)
+        return None if last is None else assigned(np.asarray(data.X @ last), squared_row_norms(data.rough)[:, 0])
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        H = data.B.adjoint(result.X).T
+        H = data.rough.adjoint(result.X).T
         sizes = np.linalg.norm(H, axis=1)
         order = np.argsort(-sizes, kind="stable")
         self.components_ = (H / np.where(sizes > 0, sizes, 1.0)[:, None])[order]
         self.W_ = result.X[:, order]
         # A sample of zeros may stand in for a component that would have none; it is like no other sample.
-        self.labels_ = np.where(squared_row_norms(data.B)[:, 0] > 0, np.argmax(self.W_, axis=1), -1)
+        self.labels_ = np.where(squared_row_norms(data.rough)[:, 0] > 0, np.argmax(self.W_, axis=1), -1)
 
-    def _products(self, X: Any) -> tuple[Any, Array, Array]:
-        """X validated, each sample's best component and the product with it; -1 and 0 if no product is positive."""
+    def _products(self, X: Any) -> tuple[Samples, Array, Array]:
+        """The samples, each one's best component and the product with it; -1 and 0 if no product is positive."""
         check_is_fitted(self)
         X = validate(self, X, fitting=False)
         check_non_negative(X, type(self).__name__)
-        P = np.asarray(X @ self.components_.T)
+        data = about(X, self.mean_)
+        P = data.rough(self.components_.T)
         best = np.max(P, axis=1)
-        return X, np.where(best > 0, np.argmax(P, axis=1), -1), best
+        return data, np.where(best > 0, np.argmax(P, axis=1), -1), best
 
     def fit_predict(self, X: Any, y: Any = None) -> Array:
         """Fit, and give ``labels_``.
@@ -176,8 +179,9 @@ class OrthogonalNMF(NonnegativeTransformer):
         -------
         array, shape (n_samples, n_components)
         """
-        X, label, best = self._products(X)
-        return np.where(label[:, None] == np.arange(self.components_.shape[0]), best[:, None], 0.0)
+        data, label, best = self._products(X)
+        scores = np.where(label[:, None] == np.arange(self.components_.shape[0]), best[:, None], 0.0)
+        return np.asarray(data.to_data(scores))
 
     def score(self, X: Any, y: Any = None) -> float:
         """The share of ``|X|^2`` that ``inverse_transform(transform(X))`` keeps.
@@ -187,8 +191,8 @@ class OrthogonalNMF(NonnegativeTransformer):
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
         y : ignored
         """
-        X, _, best = self._products(X)
-        total = float(np.sum(np.square(X.data if is_sparse(X) else X, dtype=np.float64)))
+        data, _, best = self._products(X)
+        total = data.total_squares
         return float(np.sum(np.square(best, dtype=np.float64))) / total if total > 0 else 1.0
 
     def __sklearn_tags__(self) -> Any:

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._types import Array
 from orthoprox.driver import Result
 from orthoprox.estimators._base import OrthogonalTransformer
-from orthoprox.estimators._input import Samples, validate, variation
+from orthoprox.estimators._input import Samples, about, share_kept, validate
 from orthoprox.estimators._signs import choose_signs
-from orthoprox.estimators._whitening import inverse_root, spectrum
+from orthoprox.estimators._units import affine, exponent, times_power
+from orthoprox.estimators._whitening import inverse_root, spectrum, to_inverse_units
 from orthoprox.models import least_range, range_ica
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
@@ -132,7 +133,8 @@ class RangeICA(OrthogonalTransformer):
         K = (V[:, :r] / np.sqrt(values[:r])).astype(data.like.dtype)
         Z = data.B(K)
         correction = inverse_root(Z.T @ Z / data.n_samples)  # restores digits that the squares of small values lose
-        self.whitening_ = (K @ correction).T
+        self._whitening, self._shear = (K @ correction).T, None
+        self.whitening_ = to_inverse_units(data, self._whitening)
         return range_ica(Z @ correction, n_components=r, order=self._resolve_order(data.n_samples))
 
     def _resolve_order(self, m: int) -> int:
@@ -150,33 +152,35 @@ class RangeICA(OrthogonalTransformer):
             raise ValueError(f"order must be between 1 and half the number of samples, {m // 2}; given {whole}.")
         return whole
 
-    def _previous_solution(self, data: Samples) -> Array | None:
+    def _objective_power(self) -> int:
+        return 0  # white data have no units
+
+    def _previous_solution(self, data: Samples, problem: Problem) -> Array | None:
         # The solution before the oblique step, which leaves the manifold and would be a worse start.
         last = getattr(self, "_solution", None) if self.warm_start else None
-        if last is None or last.shape != self.whitening_.T.shape:
+        if last is None or last.shape != self._whitening.T.shape:
             return None
-        return np.linalg.pinv(self.whitening_.T) @ last.astype(data.like.dtype)
+        K = self._whitening.T
+        return np.linalg.pinv(K / np.linalg.norm(K)) @ last.astype(data.like.dtype)
+
+    def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+        W = self._whitening.T @ result.X
+        if self.oblique and data.n_samples > W.shape[1]:
+            self._shear = least_range(data.rough(W), order=self._resolve_order(data.n_samples))
+        return result
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        self._solution = W = self.whitening_.T @ result.X
-        S = data.B(W)
-        if self.oblique and data.n_samples > W.shape[1]:
-            T = self._refine(S)
-            W, S = W @ T, S @ T
-        sizes = np.sqrt(np.mean(S * S, axis=0))
-        W = W / sizes
+        W = self._whitening.T @ result.X
+        self._solution = W / np.linalg.norm(W)
+        if self._shear is not None:
+            W = W @ self._shear
+        S = data.rough(W)
+        W = W / np.sqrt(np.mean(S * S, axis=0))
         mixing = np.linalg.pinv(W.T)
         order = np.argsort(-np.sum(mixing * mixing, axis=0), kind="stable")
         signs = choose_signs(mixing)
-        self.components_ = (W * signs)[:, order].T
-        self.mixing_ = (mixing * signs)[:, order]
-
-    def _refine(self, S: Array) -> Array:
-        try:
-            return least_range(S, order=self._resolve_order(len(S)))
-        except KeyboardInterrupt:
-            self._warn("The fit was interrupted in its last stage, the oblique one; the sources before it are kept.")
-            return np.eye(S.shape[1], dtype=S.dtype)
+        self.components_ = to_inverse_units(data, (W * signs)[:, order].T)
+        self.mixing_ = data.to_data((mixing * signs)[:, order])
 
     def inverse_transform(self, X: Any) -> Array:
         """Mix the sources into samples.
@@ -186,7 +190,7 @@ class RangeICA(OrthogonalTransformer):
         X : array, shape (n_samples, n_components)
             Sources, as ``transform`` gives them.
         """
-        return self._check_scores(X) @ self.mixing_.T + self.mean_
+        return affine(self._check_scores(X), self.mixing_.T, self.mean_)
 
     def score(self, X: Any, y: Any = None) -> float:
         """The share of the variation of X about ``mean_`` that the sources reproduce.
@@ -197,7 +201,6 @@ class RangeICA(OrthogonalTransformer):
         y : ignored
         """
         check_is_fitted(self)
-        X = validate(self, X, fitting=False)
-        Q, _ = np.linalg.qr(self.components_.T)
-        total, explained = variation(X, self.mean_, Q.T)
-        return explained / total if total > 0 else 1.0
+        V = self.components_.T
+        Q, _ = np.linalg.qr(times_power(V, -exponent(V)))
+        return share_kept(about(validate(self, X, fitting=False), self.mean_), Q.T)

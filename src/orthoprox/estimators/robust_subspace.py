@@ -9,11 +9,9 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Rule
-from orthoprox.estimators._input import Samples, centre_at
+from orthoprox.estimators._input import Samples
 from orthoprox.estimators._leading import leading_components
 from orthoprox.estimators._robust import RobustTransformer, SmallDecrease
-from orthoprox.maps import LinearMap
-from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.maps._rows import unit_rows
 from orthoprox.models import Reweighting, robust_subspace
 from orthoprox.models.robust_subspace import SubspaceDistance
@@ -36,7 +34,7 @@ class RobustSubspace(RobustTransformer):
     centre : {"affine", "median", "mean"}, None or array, shape (n_features,)
         The point the subspace passes through. "affine": the centre of the affine subspace of that dimension with the
         least sum of distances (:func:`orthoprox.models.robust_location`); "median": the geometric median; None: the
-        origin.
+        origin, and samples that lie far from it give a warning.
     normalise : bool
         Whether samples count by their direction from the centre only. Otherwise far outliers count for more.
     contamination : "auto" or float
@@ -118,33 +116,34 @@ class RobustSubspace(RobustTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _dimension(self, data: Samples) -> int:
-        return self.n_components
+    def _dimension(self, n_features: int) -> int:
+        return min(self.n_components, n_features)
+
+    def _objective_power(self) -> int:
+        return 0 if self.normalise else 1
 
     def _default_solver(self) -> Solver[Any]:
         return Reweighting()
 
     def _problem(self, data: Samples) -> Problem:
-        return robust_subspace(self._locate(data), n_components=self.n_components, normalise=self.normalise)
+        return robust_subspace(data.B, n_components=self.n_components, normalise=self.normalise)
 
     def _stop(self) -> Rule:
-        return Iterations(self.max_iter) | SmallDecrease(self.tol)
+        return SmallDecrease(self.tol) | Iterations(self.max_iter)
 
     def _first_start(self, data: Samples, problem: Problem) -> Array:
         assert isinstance(problem.f, SubspaceDistance)
         B = problem.f.B if self.normalise else unit_rows(problem.f.B)
         return leading_components(Problem(M=problem.M, f=ExplainedVariance(B)))
 
-    def _canonical(self, X: Array, inliers: LinearMap) -> Array:
-        T = inliers(X).astype(np.float64)
+    def _canonical(self, X: Array, inliers: Samples) -> Array:
+        T = inliers.rough(X).astype(np.float64)
         values, E = np.linalg.eigh(T.T @ T)
-        total = frobenius_squared(inliers)
-        values = np.clip(values[::-1], 0.0, None)
-        self.explained_variance_ = values / T.shape[0]
+        values, total = np.clip(values[::-1], 0.0, None), inliers.total_squares
+        self.explained_variance_ = inliers.to_data(values / inliers.n_samples, 2)
         self.explained_variance_ratio_ = values / total if total > 0 else 0.0 * values
         return X @ E[:, ::-1].astype(X.dtype)
 
-    def _distances(self, X: Any, components: Array) -> Array:
-        Y = centre_at(X, self.location_, norm=sys.float_info.max)
-        f = SubspaceDistance(Y, sys.float_info.min)  # its square is zero: nothing is smoothed
-        return np.asarray(f.distances(components.T, Y(components.T)))[:, 0]
+    def _distances(self, data: Samples, V: Array) -> Array:
+        f = SubspaceDistance(data.rough, sys.float_info.min)  # its square is zero: nothing is smoothed
+        return np.asarray(f.distances(V, data.rough(V)))[:, 0]

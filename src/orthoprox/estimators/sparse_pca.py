@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox._checks import check_weight
 from orthoprox._types import Array
-from orthoprox.driver import DEFAULT_SOLVER, Result, Rule, Status
+from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact, _sparsity
 from orthoprox.estimators._base import OrthogonalTransformer
 from orthoprox.estimators._input import Samples
@@ -167,7 +168,7 @@ class SparsePCA(OrthogonalTransformer):
     def _problem(self, data: Samples) -> Problem:
         if data.total_variance == 0:
             raise ValueError("All features of X are constant: there is no variance for components to explain.")
-        weight, k = self.weight, None
+        weight, k = self._unit_weight(data), None
         if weight is None:
             k = self._total(data)
             weight = _exact.exact_penalty_weight(data.B.norm**2 / data.n_samples)
@@ -175,45 +176,63 @@ class SparsePCA(OrthogonalTransformer):
             weight, k = weight if self.penalty == "group" else 0.0, None
         return sparse_pca(data.B, n_components=self.n_components, weight=weight, penalty=self.penalty, k=k)
 
+    def _unit_weight(self, data: Samples) -> float | None:
+        """The given weight in units of the variance of samples of unit size."""
+        if self.weight is None:
+            return None
+        unit = data.to_unit(check_weight(self.weight, "the penalty"), 2)
+        if unit > np.finfo(data.like.dtype).max ** 0.25:
+            raise ValueError(
+                f"weight = {self.weight:g} is {unit:.0e} times the variance of X, which has no part in the fit then. "
+                "The weight is in units of variance; beyond a few times the largest one all weights do the same."
+            )
+        return unit
+
     def _first_start(self, data: Samples, problem: Problem) -> Array:
         return leading_components(problem, 1e-12 if self._any_basis(data) else _START_TOLERANCE)
 
     def _default_solver(self) -> Solver[Any]:
         return named(DEFAULT_SOLVER, **(_SHORT_STAGES if self.weight is None else {}))
 
-    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
-        if self.weight is not None:
-            return _exact.polish_penalised(problem, super()._run(data, problem, X0, warm=warm), self.tol)
-        count = self._count(data)
-        if warm and not self._any_basis(data):
-            X0 = _exact.trim(problem, X0, count)
-        return _exact.polish_to_count(problem, super()._run(data, problem, X0, warm=warm), count, self.tol)
+    def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array, bool]:
+        X0, warm = super()._start(data, problem, seed, first=first)
+        if warm and self.weight is None and not self._any_basis(data):
+            X0 = _exact.trim(problem, X0, self._count(data))
+        return X0, warm
 
-    def _best_run(self, data: Samples, problem: Problem) -> Result[Any]:
-        result = super()._best_run(data, problem)
-        if self.weight is not None or result.status is Status.INTERRUPTED:
+    def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+        if self.weight is not None:
+            return _exact.polish_penalised(problem, result, self.tol)
+        return _exact.polish_to_count(problem, result, self._count(data), self.tol)
+
+    def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+        if self.weight is not None:
             return result
         return _exact.compare_with_greedy(problem, result, self._count(data), self.tol)
 
+    def _objective_power(self) -> int:
+        return 2
+
     def _stop(self) -> Rule:
-        return super()._stop() | FlatObjective()
+        return FlatObjective() | super()._stop()
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
         V = self._order_columns(data, result.X)
         V = V * choose_signs(V) + 0.0  # no zero is negative
-        T = data.B(V).astype(np.float64)
+        T = data.rough(V).astype(np.float64)
+        variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
         self.components_ = np.ascontiguousarray(V.T)
         self.n_nonzero_ = np.count_nonzero(V, axis=0)
-        self.explained_variance_ = np.sum(T * T, axis=0) / data.degrees_of_freedom
-        self.explained_variance_ratio_ = self.explained_variance_ / data.total_variance
+        self.explained_variance_ = data.to_data(variance, 2)
+        self.explained_variance_ratio_ = variance / data.total_variance
         adjusted = np.zeros(V.shape[1])
         diagonal = np.diag(np.linalg.qr(T, mode="r"))
         adjusted[: len(diagonal)] = diagonal**2  # with fewer samples than components nothing is left for the last ones
-        self.adjusted_variance_ratio_ = adjusted / data.degrees_of_freedom / data.total_variance
+        self.adjusted_variance_ratio_ = adjusted / data.total_squares
 
     def _order_columns(self, data: Samples, X: Array) -> Array:
         """Sort the columns by explained variance."""
-        T = data.B(X)
+        T = data.rough(X)
         if self._any_basis(data):
             return X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
         order = np.argsort(-np.sum(T * T, axis=0), kind="stable")
