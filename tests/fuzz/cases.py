@@ -178,7 +178,8 @@ def make_case(seed, units):
     pick = lambda choices: choices[int(rng.integers(len(choices)))]
     n = int(rng.integers(2, 25))
     r = int(rng.integers(1, min(n, 6) + 1))
-    dtype, unit = pick([np.float64, np.float64, np.float32]), 2.0 ** pick(units)
+    dtype, power = pick([np.float64, np.float64, np.float32]), pick(units)
+    unit = 2.0 ** (power if dtype is np.float64 else max(-60, min(60, power)))  # z must fit the float type
     kinds = [pick(kind) for kind in (SMOOTH, NONSMOOTH, MAPS)]
     weights = [10.0 ** pick([-4, -2, -1, 0, 0, 1, 4]) for _ in range(2)]
     case = Case(

@@ -9,6 +9,7 @@ from orthoprox._fields import replace
 from orthoprox._namespace import array_namespace
 from orthoprox.maps._norm import check_square
 from orthoprox.problem import Certificate, Criticality, Point, Problem
+from orthoprox.solvers._units import nearest_unit
 from orthoprox.terms import Zero
 
 
@@ -35,7 +36,7 @@ class Units:
 def choose_units(problem: Problem) -> Units:
     """The user's own units, unless fourth powers of the size of F leave the range of the float type.
 
-    Where they do, F is scaled to about unit size. The factor is a power of two, so that nothing is rounded.
+    Where they do, F is scaled to ordinary size. The factor is a power of two, so that nothing is rounded.
     """
     like = problem.like
     if not isinstance(problem.h, Zero):
@@ -45,6 +46,6 @@ def choose_units(problem: Problem) -> Units:
     most = float(array_namespace(like).finfo(like.dtype).max) ** 0.25
     if size == 0 or not math.isfinite(size) or 1 / most <= size <= most:
         return Units(problem, problem)
-    factor = math.ldexp(1.0, -round(math.log2(size)))
+    factor = 1 / nearest_unit(size)
     f, g, h = (factor * term for term in (problem.f, problem.g, problem.h))
     return Units(problem, replace(problem, f=f, g=g, h=h, offset=factor * problem.offset), factor)

@@ -18,4 +18,9 @@ def unit(problem: Problem, L: float) -> float:
     """
     slope = entry_slope(problem.h) * problem.A.norm
     size = L or (slope if math.isfinite(slope) else 0.0) or 1.0
+    return nearest_unit(size)
+
+
+def nearest_unit(size: float) -> float:
+    """The power of 2^20 nearest to a size."""
     return math.ldexp(1.0, _BAND * round(math.log2(size) / _BAND))
