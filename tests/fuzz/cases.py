@@ -154,7 +154,8 @@ def _map(kind, rng, n, dtype):
     if kind == "identity":
         return None, [], lambda X: X, lambda Z: Z
     if kind == "matrix":
-        C = rng.standard_normal((int(rng.integers(1, 2 * n)), n)).astype(dtype)
+        size = [1.0, 1.0, 1e-3, 1e3][int(rng.integers(4))]
+        C = (size * rng.standard_normal((int(rng.integers(1, 2 * n)), n))).astype(dtype)
         return Matrix(C), [C], lambda X: C @ X, lambda Z: C.T @ Z
     if kind == "zero":
         C = np.zeros((3, n), dtype=dtype)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from orthoprox._fields import replace
+from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox.maps._norm import check_square
 from orthoprox.problem import Certificate, Criticality, Point, Problem
@@ -36,7 +37,8 @@ class Units:
 def choose_units(problem: Problem) -> Units:
     """The user's own units, unless fourth powers of the size of F leave the range of the float type.
 
-    Where they do, F is scaled to ordinary size. The factor is a power of two, so that nothing is rounded.
+    Where they do, F is scaled to ordinary size; where g is all there is, to unit size, since it has no constants from
+    which a solver could tell its size. The factor is a power of two, so that nothing is rounded.
     """
     like = problem.like
     if not isinstance(problem.h, Zero):
@@ -44,8 +46,13 @@ def choose_units(problem: Problem) -> Units:
     of_h = problem.h.lipschitz_constant((1, 1)) * problem.A.norm
     size = max(problem.f.lipschitz or 0.0, of_h if math.isfinite(of_h) else 0.0)
     most = float(array_namespace(like).finfo(like.dtype).max) ** 0.25
-    if size == 0 or not math.isfinite(size) or 1 / most <= size <= most:
+    factor = 1.0
+    if size == 0 and problem.f.lipschitz is not None:
+        slope = float(norm(problem.g.subgradient(problem.M.random(0, like=like))))
+        factor = math.ldexp(1.0, -round(math.log2(slope))) if slope > 0 and math.isfinite(slope) else 1.0
+    elif math.isfinite(size) and not 1 / most <= size <= most:
+        factor = 1 / nearest_unit(size)
+    if factor == 1:
         return Units(problem, problem)
-    factor = 1 / nearest_unit(size)
     f, g, h = (factor * term for term in (problem.f, problem.g, problem.h))
     return Units(problem, replace(problem, f=f, g=g, h=h, offset=factor * problem.offset), factor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from typing import Any, NoReturn
 
 from orthoprox._checks import check_weight
@@ -176,7 +177,12 @@ class ProximableTerm(Term):
         The residual ``|y - prox(y + s z, s)| / s`` never exceeds the distance when h is convex and is
         zero exactly when z is a subgradient at y. Terms with a simple subdifferential give the distance itself.
         """
-        s = 1.0 if self.weak_convexity == 0 else min(1.0, 0.5 / self.weak_convexity)
+        # s z is as large as y, in any units: in a much smaller or larger sum one of the two would be rounding.
+        xp, C = array_namespace(y), self.lipschitz_constant(tuple(y.shape))
+        s = norm(y) / C if 0 < C < math.inf else norm(y)
+        s = xp.where(s > 0, s, xp.ones_like(s))
+        if self.weak_convexity > 0:
+            s = xp.clip(s, max=0.5 / self.weak_convexity)
         return norm(y - self.prox(y + s * z, s)) / s
 
 
