@@ -1,7 +1,5 @@
 """Every linear map, small, beside the matrix it stands for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

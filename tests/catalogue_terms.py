@@ -1,7 +1,5 @@
 """One line per term and setting: what the laws of smooth, convex and proximable terms are tried on."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The instruments of benchmarks/oadmm.py: clocks, budgets, verdicts. What it finds is not tested here."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -1,7 +1,5 @@
 """Products and norms of all entries, rounding, conjugate gradients, bases of symmetric matrices."""
 
-from __future__ import annotations
-
 import math
 
 import array_api_strict

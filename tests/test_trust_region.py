@@ -1,7 +1,5 @@
 """Newton's method in a trust region: the model is minimised in its ball, and the loop keeps its promises."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Problems with random zeros, and what holds on the matrices that have them, from definitions alone."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import lsq_linear
 

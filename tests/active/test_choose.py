@@ -1,7 +1,5 @@
 """Ways to choose a support, each against its definition."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton's method on active sets: what it returns, how fast it gets there, and which zeros come and go."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -5,8 +5,6 @@ together for a hundred steps: there are no ties between magnitudes, where the k 
 chosen differently, no singular values that meet, and no line search at the very edge of acceptance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

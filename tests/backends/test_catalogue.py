@@ -1,7 +1,5 @@
 """Every map and every term in every library: value, products, gradients and proximal maps; compiled where it can be."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """OADMM from a common state: a step is the same in every array library, in each of its phases."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """OBCD, whose pairs are turned on the host, gives the same steps to arrays of every library."""
 
-from __future__ import annotations
-
 import importlib.util
 from itertools import islice, pairwise
 

@@ -1,7 +1,5 @@
 """Each operation of each backend, against the one built from the standard alone."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 from typing import Any

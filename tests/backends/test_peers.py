@@ -1,7 +1,5 @@
 """The methods that OADMM is compared with: one step from a common state is the same in every array library."""
 
-from __future__ import annotations
-
 from itertools import islice, pairwise
 
 import numpy as np

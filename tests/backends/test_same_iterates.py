@@ -1,7 +1,5 @@
 """The same solver file gives the same iterates in every array library."""
 
-from __future__ import annotations
-
 from itertools import islice, pairwise
 from typing import Any
 

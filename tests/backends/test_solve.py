@@ -1,7 +1,5 @@
 """A whole solve in every library: stopping, records, checkpoints, starts; results stay where the data are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

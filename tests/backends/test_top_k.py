@@ -1,7 +1,5 @@
 """The k largest of large NumPy arrays, found through a sample, are those that sorting finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

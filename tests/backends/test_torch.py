@@ -1,7 +1,5 @@
 """PyTorch: strides, ties, and no graphs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs that must walk together: the same problem written differently, scaled, or solved by a method it reduces to."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ledger on made-up results: a claim holds where it should and fails where it should."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tables, figures and the page, from made-up results."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

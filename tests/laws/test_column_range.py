@@ -1,7 +1,5 @@
 """The range between order statistics: its value by enumeration, its prox by the conditions of optimality."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

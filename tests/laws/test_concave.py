@@ -1,7 +1,5 @@
 """Laws of convex terms, which are subtracted: the subgradient supports the function from below."""
 
-from __future__ import annotations
-
 import array_api_strict
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Conjugate gradients and bases of symmetric matrices, which several methods rest on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

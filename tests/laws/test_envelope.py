@@ -1,7 +1,5 @@
 """Laws of the Moreau envelope: Lemmas 2.2 to 2.5, on every proximable term."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

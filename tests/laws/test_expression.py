@@ -1,7 +1,5 @@
 """A written problem is the built one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

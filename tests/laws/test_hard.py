@@ -1,7 +1,5 @@
 """Counts and constraints: what is peculiar to terms that are not Lipschitz."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The laws of linear maps: linear, with the adjoint that belongs to them, bounded, equal to a matrix."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import array_api_strict

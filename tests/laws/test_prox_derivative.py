@@ -1,7 +1,5 @@
 """Laws of the derivative of the prox: differences, symmetry, and who knows it."""
 
-from __future__ import annotations
-
 import array_api_strict
 import numpy as np
 import pytest

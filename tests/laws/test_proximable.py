@@ -1,7 +1,5 @@
 """Laws of proximable terms: prox, subdifferential, constants, slopes, scaling."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Laws of smooth terms: gradient, product, constants, scaling; and what the bounds and sums are made of."""
 
-from __future__ import annotations
-
 import array_api_strict
 import numpy as np
 import pytest

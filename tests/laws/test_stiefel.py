@@ -1,7 +1,5 @@
 """The manifold: projection is nearest and feasible, retractions agree to first order, tangents are tangent."""
 
-from __future__ import annotations
-
 import array_api_strict
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Orthogonal dictionaries: planted atoms are found; the codes that were eliminated are the best ones."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

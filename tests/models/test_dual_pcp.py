@@ -1,7 +1,5 @@
 """Dual principal component pursuit: the problem, its two norms, and a tiny one by brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

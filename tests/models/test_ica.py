@@ -1,7 +1,5 @@
 """Range-based ICA: the planted sources are found, the contrast falls, the index means what it says."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

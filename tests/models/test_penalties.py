@@ -1,7 +1,5 @@
 """The penalties of sparse principal components: what they are, and what each is for."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

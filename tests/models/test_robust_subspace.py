@@ -1,7 +1,5 @@
 """Sums of distances: the term, the reweighting that never increases it, the centre, and what is recovered."""
 
-from __future__ import annotations
-
 import importlib
 
 import array_api_strict

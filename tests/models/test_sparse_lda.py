@@ -1,7 +1,5 @@
 """Sparse discriminant directions: the scatter matrices, and planted classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

@@ -1,7 +1,5 @@
 """When Newton's method on the active set is attempted, and what of it is believed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The method of multipliers with Newton steps in X, alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The composition: phases only advance, the best point is returned, nothing depends on units, runs can be resumed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

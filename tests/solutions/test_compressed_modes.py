@@ -1,7 +1,5 @@
 """Compressed modes on 128 points, against the best published values (Deng and Peng, MIALM, stored solutions)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

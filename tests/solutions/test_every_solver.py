@@ -1,7 +1,5 @@
 """What must hold for every method in SOLVERS, whatever it does inside."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

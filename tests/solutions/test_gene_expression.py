@@ -1,7 +1,5 @@
 """Sparse components of gene expressions, against the best published values (tables of the ManIAL paper)."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

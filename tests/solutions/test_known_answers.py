@@ -1,7 +1,5 @@
 """Problems whose answer is known: principal components, Procrustes, tiny ones by enumeration."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

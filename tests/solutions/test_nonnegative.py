@@ -1,7 +1,5 @@
 """Nonnegative PCA and orthogonal NMF as problems: what they claim to be, and planted answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

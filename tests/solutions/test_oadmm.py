@@ -1,7 +1,5 @@
 """What the default solver reaches: sparse PCA of four kinds, modes, subspaces with outliers, dictionaries."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

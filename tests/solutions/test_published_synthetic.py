@@ -4,8 +4,6 @@ The data are 50-by-n Gaussian with centred columns of unit length, the objective
 values are those of single runs of MIALM and ManPG, as kept with the implementations of MIALM (Deng and Peng).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

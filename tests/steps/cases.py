@@ -1,7 +1,5 @@
 """Problems on which single steps are tried: with and without g, A = I and not, convex and weakly convex h."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from orthoprox import Problem, Stiefel

@@ -1,7 +1,5 @@
 """What step tests share: factors and products from their definitions, and counters of products."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from orthoprox.maps import Gram

@@ -1,7 +1,5 @@
 """The inner descent of MADMM and ManIAL from its definition, and known answers for methods with inner loops."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from orthoprox import named

@@ -1,7 +1,5 @@
 """The alternation for nonnegative components: each step the best there is, never uphill, and fixed points critical."""
 
-from __future__ import annotations
-
 from itertools import islice, product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The augmented Lagrangian of equation (5), against its definition at random points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

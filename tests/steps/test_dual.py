@@ -1,7 +1,5 @@
 """The tangent subproblem for any A, by accelerated steps on its dual."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

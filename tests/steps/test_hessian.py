@@ -1,7 +1,5 @@
 """The matrices of quadratic problems, on which SOCM's X-step rests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from orthoprox import Problem

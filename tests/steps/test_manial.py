@@ -1,7 +1,5 @@
 """One step of ManIAL from a random state, against its definition."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

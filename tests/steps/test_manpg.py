@@ -1,7 +1,5 @@
 """One step of ManPG and ManPG-Ada from a random state, against the definition of the method."""
 
-from __future__ import annotations
-
 import array_api_strict
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The tangent subproblem and the semismooth Newton method that solves it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

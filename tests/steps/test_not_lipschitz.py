@@ -1,7 +1,5 @@
 """SOCM and MADMM with an h that is not Lipschitz: only for those who ask, and with a note."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One step of OADMM-EP from a random state, against Algorithm 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

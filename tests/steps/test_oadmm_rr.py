@@ -1,7 +1,5 @@
 """One step of OADMM-RR from a random state, against Algorithm 1."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps of OBCD from random states, against single pair updates written from the definition."""
 
-from __future__ import annotations
-
 import importlib.util
 from itertools import islice, pairwise, product
 

@@ -1,7 +1,5 @@
 """The best turn of a pair of rows, the working sets of OBCD, and the start that a run with signs is given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What the methods share: settings and their ranges, products with the data, extensions, known answers."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """One step of RADMM from a random state, against its definition; where it walks with OADMM-RR."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

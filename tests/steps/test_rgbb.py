@@ -1,7 +1,5 @@
 """The smooth functions of MADMM and ManIAL, and the descent that both use, against their definitions."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One step of the Riemannian and of the projected subgradient method, and their lengths."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

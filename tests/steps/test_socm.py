@@ -1,7 +1,5 @@
 """One step of SOCM from a random state, against its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One step of SPGM-EP from a random state, against its definition; how it is OADMM-EP without multiplier."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One step of SPGM-RR from a random state, against its definition. Settings shared with SPGM-EP are tried there."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
