@@ -3,7 +3,6 @@
 import math
 from functools import cache
 
-import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,7 +21,6 @@ from catalogue_terms import (
     SMOOTH,
     C,
     label,
-    moved,
     points,
     size,
 )
@@ -271,41 +269,6 @@ def test_the_weight_multiplies_everything(h, y, c, fraction):
     for mu in (1e-3, 1.0, 1e3):
         assert np.allclose(none.prox(y, mu), y, rtol=1e-12, atol=1e-12 * size(y))
         assert not isinstance(none, EntrywiseTerm) or np.allclose(none.prox_slope(y, mu), 1.0)
-
-
-AWKWARD = np.array([[1.0, -1.0], [0.0, 2.5], [1e-3, 0.7], [-3.0, 1.0]])
-
-
-@wide_laws
-@pytest.mark.parametrize("fraction", [0.3, 1.0, 4.0])
-def test_strict_arrays_give_the_same_numbers(h, fraction):
-    strict, mu = moved(h, array_api_strict.asarray), step(h, fraction)
-    for y in (AWKWARD, 0 * AWKWARD):
-        z = np.flip(y)
-        ys, zs = array_api_strict.asarray(y), array_api_strict.asarray(z)
-        pairs = [
-            (strict.value(ys), h.value(y)),
-            (strict.prox(ys, mu), h.prox(y, mu)),
-            (strict.prox(ys, array_api_strict.asarray(mu)), h.prox(y, mu)),
-            (strict.subgradient(ys), h.subgradient(y)),
-            (strict.subgradient_distance(ys, zs), h.subgradient_distance(y, z)),
-        ]
-        if isinstance(h, EntrywiseTerm):
-            pairs += [(strict.prox_slope(ys, mu), h.prox_slope(y, mu))]
-            pairs += list(zip(strict.subdifferential(ys), h.subdifferential(y), strict=True))
-        for ours, numpys in pairs:
-            assert np.allclose(np.asarray(ours), numpys, rtol=1e-12, atol=1e-12)
-
-
-@wide_laws
-def test_the_float_type_is_kept(h):
-    h = moved(h, lambda a: a.astype(np.float32))
-    y = AWKWARD.astype(np.float32)
-    for mu in (0.3, np.float32(0.3), np.asarray(0.3, dtype=np.float32)):
-        results = [h.value(y), h.prox(y, mu), h.subgradient(y), h.subgradient_distance(y, y)]
-        if isinstance(h, EntrywiseTerm):
-            results += [h.prox_slope(y, mu), *h.subdifferential(y)]
-        assert {result.dtype for result in results} == {np.dtype(np.float32)}
 
 
 def test_a_refused_shape_or_setting_is_a_sentence():

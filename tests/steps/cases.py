@@ -62,6 +62,11 @@ def random_triple(problem, seed):
     return rng, X, X_prev, y, z
 
 
+def lipschitz(problem, unknown=30.0):
+    """The constant of f, or the one that a state of a run may hold for it."""
+    return unknown if problem.f.lipschitz is None else problem.f.lipschitz
+
+
 def numerical_gradient(function, X, step=1e-6):
     G = np.zeros_like(X)
     for i in np.ndindex(X.shape):

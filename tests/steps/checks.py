@@ -37,18 +37,6 @@ def check_products(problem, point, atol=1e-10):
     assert fresh.HX is None or np.allclose(fresh.HX, point.HX, atol=atol)
 
 
-def check_doublings(L, first):
-    """An estimate of L_f was doubled some number of times."""
-    doublings = np.log2(L / first)
-    assert doublings >= 1 and abs(doublings - round(doublings)) < 1e-9
-
-
-def check_majorises(f, X, X_new, L):
-    """The quadratic model of f at X with the constant L is an upper bound at X_new."""
-    D = X_new - X
-    return f.value(X_new) <= f.value(X) + np.sum(f.gradient(X) * D) + L / 2 * np.sum(D**2) + 1e-12
-
-
 def count_calls(monkeypatch, kind=Gram, name="__call__"):
     """A list that grows with every product with a map of a kind: the objects that were multiplied by."""
     calls, original = [], getattr(kind, name)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from orthoprox import SOLVERS, Critical, Iterations, Problem, Recorder, Stiefel, named, solve
+from orthoprox._fields import replace
 from orthoprox.maps import Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.terms import L1, ExplainedVariance, LeastSquares
@@ -174,6 +175,36 @@ def test_carried_products_hardly_drift_and_are_refreshed(name):
     assert 0 < np.max(np.abs(state.now.HX - problem.at(state.now.X).HX)) < 1e-10
     state = named(name, **settings, refresh=1).step(problem, state)
     assert np.array_equal(state.now.HX, problem.at(state.now.X).HX)
+
+
+UNKNOWN = {
+    "oadmm-ep": {"beta0": 1e-3, "strict_theory": False},  # a tiny penalty makes L matter
+    "radmm": {"beta": 1e-3, "mu": 0.3},
+    "spgm-ep": {"mu0": 1e3},
+    "socm": {"beta": 1e-3, "lam": 1e-3, "most_inner": 1},
+    "socm, two blocks": {"beta": 1e-3, "form": "two-block", "most_inner": 1},
+    "obcd": {"alpha": 1e-2},
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_an_unknown_constant_is_doubled_until_the_model_is_an_upper_bound(case):
+    problem, X = PROBLEMS["own function, unknown constant"], M.random(1)
+    solver = named(case.partition(",")[0], **UNKNOWN[case]).for_problem(problem)
+    start = solver.init(problem, X)
+    assert 0.1 < start.L < 30
+
+    def after(L):
+        state = solver.step(problem, replace(start, L=L))
+        return state.L, state.X if "socm" in case else state.now.X
+
+    L, X_new = after(1e-6)
+    doublings, D = np.log2(L / 1e-6), X_new - X
+    assert doublings >= 1 and abs(doublings - round(doublings)) < 1e-9
+    f, slope = problem.f, np.sum(problem.f.gradient(X) * D)
+    assert f.value(X_new) <= f.value(X) + slope + L / 2 * np.sum(D**2) + 1e-12
+    assert after(L / 2)[0] == after(L)[0] == L  # no less would do, and what does is kept
+    assert np.array_equal(after(L)[1], X_new)  # the step is that of the last constant
 
 
 # Known answers.
