@@ -7,20 +7,47 @@ from orthoprox import Iterations, Recorder, named, solve
 from orthoprox.models import compressed_modes
 
 PUBLISHED = {0.05: 2.936859, 0.10: 4.814427}
+# Method, settings, iterations, and how far the best of three starts may be above the published value.
+RUNS = {
+    "oadmm-ep": ("oadmm-ep", {}, 10_000, 3e-3),
+    "oadmm-rr": ("oadmm-rr", {}, 10_000, 3e-3),
+    "spgm-ep": ("spgm-ep", {}, 10_000, 3e-3),
+    "spgm-ep, oadmm": ("spgm-ep", {"schedule": "oadmm"}, 10_000, 3e-3),
+    "spgm-rr": ("spgm-rr", {}, 10_000, 3e-3),
+    "spgm-rr, oadmm": ("spgm-rr", {"schedule": "oadmm"}, 10_000, 3e-3),
+    "radmm": ("radmm", {}, 10_000, 1e-4),
+    "manpg": ("manpg", {}, 5000, 1e-4),
+    "manpg-ada": ("manpg-ada", {}, 5000, 1e-4),
+    "madmm": ("madmm", {}, 300, 3e-4),
+    "manial-1": ("manial-1", {}, 60, 1e-4),
+    "manial-2": ("manial-2", {}, 20, 1e-4),
+    "socm": ("socm", {}, 10_000, 1e-4),
+}
 
 
-@pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
+@pytest.mark.slow
+@pytest.mark.parametrize("case", RUNS)
 @pytest.mark.parametrize("weight", PUBLISHED)
-def test_the_published_optimum_is_reached(name, weight):
+def test_the_published_optimum_is_reached(case, weight):
     # Best of three starts, as the published comparison has it: single starts may still be one per cent away.
+    name, settings, most, above = RUNS[case]
     problem = compressed_modes(128, n_components=10, weight=weight)
-    solver = named(name, beta0=problem.f.lipschitz)
-    results = []
+    settings = {"beta0": problem.f.lipschitz} if name.startswith("oadmm") else settings
+    best = np.inf
     for seed in range(3):
         start = solve(problem, "subgradient", seed=seed, stop=Iterations(500), record=Recorder(every=500))
-        results.append(solve(problem, solver, start.X, stop=Iterations(10_000), record=Recorder(every=5000)))
-    assert min(result.objective for result in results) == pytest.approx(PUBLISHED[weight], rel=3e-3)
-    assert max(result.infeasibility for result in results) < 1e-12
+        result = solve(problem, named(name, **settings), start.X, stop=Iterations(most), record=Recorder(every=5000))
+        assert result.infeasibility < 1e-12
+        best = min(best, result.objective)
+    assert best < PUBLISHED[weight] * (1 + above)
+
+
+@pytest.mark.parametrize("weight", PUBLISHED)
+def test_the_default_solver_needs_no_such_start(weight):
+    problem = compressed_modes(128, n_components=10, weight=weight)
+    runs = [solve(problem, seed=seed, stop=Iterations(60), record=Recorder(every=60)) for seed in range(3)]
+    assert min(run.objective for run in runs) <= PUBLISHED[weight] * (1 + 1e-5)
+    assert max(run.infeasibility for run in runs) < 1e-12
 
 
 def test_the_quadratic_form_is_that_of_the_second_difference(rng):

@@ -73,14 +73,6 @@ def test_a_penalty_of_weight_zero_is_none():
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_an_extension_without_theory_says_so(name):
-    problem = PROBLEMS["l1 minus largest-k"]
-    result = solve(problem, name, stop=Iterations(2))
-    said = any("dc_linearised" in note for note in result.notes)
-    assert said == (name not in ("oadmm", "oadmm-ep", "oadmm-rr"))
-
-
-@pytest.mark.parametrize("name", SOLVERS)
 def test_the_same_call_gives_the_same_run(name):
     first, second = (solve(PROBLEMS["l1"], name, seed=1, stop=Iterations(15)) for _ in "ab")
     assert (first.X == second.X).all()
