@@ -38,6 +38,7 @@ C = _rng.standard_normal((7, N))
 S = _rng.standard_normal((N, N))
 S = S + S.T
 Y = _rng.standard_normal((40, R))
+TIGHT = 1.6 * np.linalg.qr(S)[0][:5]
 MASK = _rng.random((N, R)) < 0.6
 HOLES = random_array((40, N), density=0.4, rng=np.random.default_rng(6))
 
@@ -69,6 +70,7 @@ PROBLEMS: dict[str, Callable[[Convert], Problem]] = {
         + 0.2 * Huber(0.3) @ Selection([3, 0, 3, 7], columns=N),
         over=M,
     ),
+    "rows of a tight map": lambda a: Problem.of(Quadratic(a(S)) + 0.8 * GroupL2() @ Matrix(a(TIGHT)), over=M),
     "negative part": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + 0.5 * NegativePart(), over=M),
     "nuclear of a matrix": lambda a: Problem.of(Quadratic(a(S)) + 0.5 * Nuclear() @ Matrix(a(C)), over=M),
     "largest magnitude": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + 2.0 * LInf(), over=M),

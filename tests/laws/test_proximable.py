@@ -25,10 +25,12 @@ from catalogue_terms import (
     size,
 )
 from orthoprox import terms
+from orthoprox._fields import replace
 from orthoprox.terms import (
     L1,
     MCP,
     SCAD,
+    ColumnRange,
     ConvexTerm,
     EntrywiseTerm,
     FrobeniusNorm,
@@ -229,6 +231,8 @@ def test_lipschitz_constants_are_reached():
     assert np.isclose(NegativePart(0.7).value(-ones) / size(ones), NegativePart(0.7).lipschitz_constant(SHAPE))
     assert np.isclose(Huber(1.0, 0.7).lipschitz_constant(SHAPE), 0.7 * math.sqrt(n))
     assert np.isclose(Nuclear(0.7).value(np.eye(*SHAPE)) / math.sqrt(2), Nuclear(0.7).lipschitz_constant(SHAPE))
+    u = ColumnRange(2, weight=1.5).subgradient(np.arange(8.0).reshape(SHAPE))
+    assert np.isclose(ColumnRange(2, weight=1.5).value(u), ColumnRange(2, 1.5).lipschitz_constant(SHAPE) * size(u))
     assert LInf(0.7).lipschitz_constant(SHAPE) == 0.7 and Zero().lipschitz_constant(SHAPE) == 0.0
     h = SeparableSum((LInf(3.0), L1(2.0)), rows=(2, 2), weight=2.0)
     assert np.isclose(h.lipschitz_constant(SHAPE), 2 * math.sqrt(9 + 4 * 4))
@@ -271,21 +275,34 @@ def test_the_weight_multiplies_everything(h, y, c, fraction):
         assert not isinstance(none, EntrywiseTerm) or np.allclose(none.prox_slope(y, mu), 1.0)
 
 
+ANY = [term for term in (*PROXIMABLE, *HARD, *CONVEX, *SMOOTH) if not hasattr(term, "function")]
+
+
+@pytest.mark.parametrize("term", ANY, ids=label)
+def test_every_weight_is_a_finite_number_and_only_smooth_terms_may_be_negative(term):
+    for weight, words in ((np.nan, "finite"), (np.inf, "finite"), ("heavy", "number"), (-1.0, "not be negative")):
+        if weight == -1.0 and isinstance(term, SmoothTerm):
+            assert replace(term, weight=weight).weight == -1.0
+            continue
+        with pytest.raises((ValueError, TypeError), match=words):
+            replace(term, weight=weight)
+
+
 def test_a_refused_shape_or_setting_is_a_sentence():
     wide = np.ones((ROWS, 5))
     for make, words in [
-        (lambda: L1(-1.0), "not be negative"),
-        (lambda: Nuclear("heavy"), "number"),
-        (lambda: LInf(np.inf), "finite"),
-        (lambda: NegativePart(-1.0), "not be negative"),
-        (lambda: Zero(np.nan), "finite"),
         (lambda: GroupL2("blocks"), "rows"),
-        (lambda: GroupL2(weight=-1.0), "not be negative"),
         (lambda: Huber(0.0), "greater than 0"),
         (lambda: Huber(np.nan), "finite"),
         (lambda: MCP(lam=0.0), "greater than 0"),
         (lambda: MCP(gamma=-1.0), "greater than 0"),
         (lambda: MCP(gamma="a"), "number"),
+        (lambda: ColumnRange(0), "positive"),
+        (lambda: ColumnRange(True), "positive"),
+        (lambda: ColumnRange(1.5), "whole number"),
+        (lambda: ColumnRange(3).value(np.ones((5, 2))), "half the number of rows; given 3 and 5"),
+        (lambda: ColumnRange(3).prox(np.ones((5, 2)), 1.0), "half the number of rows"),
+        (lambda: ColumnRange(3).subgradient(np.ones((5, 2))), "half the number of rows"),
         (lambda: SCAD(a=1.0), "greater than 1"),
         (lambda: SCAD(lam=-1.0), "greater than 0"),
         (lambda: LogSum(eps=0.0), "greater than 0"),

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from orthoprox import Problem, solve
+from orthoprox import Problem
 from orthoprox._fields import replace
-from orthoprox.driver import Iterations
 from orthoprox.models import sparse_pca
-from orthoprox.solvers.oadmm.finish import Attempts, Finish, Outcome
+from orthoprox.solvers.oadmm.finish import Finish, Outcome
 from orthoprox.solvers.oadmm.iterate import measure
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, ExplainedVariance
@@ -159,9 +158,3 @@ def test_on_k_entries_f_is_minimised_with_all_of_them_free_and_others_may_enter_
     again, after = FINISH.attempt(problem, replace(found, crit=1.0), attempts)
     assert again.objective <= found.objective + 1e-12
     assert (after.outcome is Outcome.LEAST) == (not again.objective < found.objective - 1e-12)
-
-
-def test_attempts_are_plain_values():
-    assert Attempts(crit=1.0, radius=0.1, patience=30) == Attempts(crit=1.0, radius=0.1, patience=30)
-    run = solve(L1_PROBLEM, stop=Iterations(3))
-    assert isinstance(run.state.attempts, Attempts)

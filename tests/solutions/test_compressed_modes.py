@@ -60,22 +60,3 @@ def test_the_quadratic_form_is_that_of_the_second_difference(rng):
     assert problem.f.lipschitz == pytest.approx(4 / dx**2)
     assert problem.f.lipschitz >= np.linalg.norm(2 * H, 2)
     assert problem.objective(X) == pytest.approx(np.trace(X.T @ H @ X) + 0.1 * np.abs(X).sum())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"n": 2, "n_components": 1, "weight": 0.1}, "at least 3 grid points; given n = 2"),
-        ({"n": 8, "n_components": 9, "weight": 0.1}, "cannot have 9 orthonormal columns"),
-        ({"n": 8, "n_components": 2, "weight": -0.1}, "must not be negative"),
-        ({"n": 8, "n_components": 2, "weight": 0.1, "length": 0.0}, "length must be positive"),
-    ],
-)
-def test_bad_input_is_refused(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        compressed_modes(arguments.pop("n"), **arguments)
-
-
-def test_n_must_be_a_whole_number():
-    with pytest.raises(TypeError, match="whole number of grid points"):
-        compressed_modes(8.5, n_components=2, weight=0.1)

@@ -104,19 +104,6 @@ def test_a_step_takes_the_best_turn_of_every_pair(name, kind, sweep):
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("kind", SETS)
-def test_steps_depend_on_seed_and_t_alone(sweep, kind):
-    settings = {"sweep": sweep, "working_set": kind, "rounds": 2}
-    problem, _, old, new = take_step("plain l1, centred", 1, **settings)
-    assert np.array_equal(new.now.X, take_step("plain l1, centred", 1, **settings)[3].now.X)
-    solver = named("obcd", **settings, seed=2, alpha=ALPHA)
-    other, later = (solver.step(problem, OBCDState(**{**vars(old), "t": t})) for t in (T, T + 1))
-    if kind in ("random", "cyclic"):  # all rows are one group here, of which the greedy choice is the same
-        assert np.array_equal(other.now.X, new.now.X) == (kind == "cyclic")
-        assert not np.array_equal(other.now.X, later.now.X)
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
 @pytest.mark.parametrize(("name", "kind"), [*product(KINKS, ["random"]), *product(JUMPS, SETS)])
 def test_the_objective_never_rises_and_X_stays_feasible(name, kind, sweep):
     problem = PROBLEMS[name]
@@ -252,35 +239,6 @@ def test_planted_nonnegative_components_are_found(sweep):
 
 
 # ---------------------------------------------------------------- libraries, settings, scope
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("kind", ["weights", "l0", "nonnegative"])
-def test_the_same_in_another_array_library(sweep, kind):
-    strict = pytest.importorskip("array_api_strict")
-    last = {}
-    for convert in (np.asarray, strict.asarray):
-        h = {"weights": 0.5 * WeightedL1(convert(C_WEIGHTS)), "l0": 0.05 * L0(), "nonnegative": Nonnegative()}[kind]
-        g = 0.1 * L1() if kind == "weights" else 0.0
-        problem = Problem.of(LeastSquares(convert(B), convert(Y), 0.1) - g + h, over=M)
-        solver = named("obcd", sweep=sweep).for_problem(problem)
-        state = next(islice(iterate(problem, solver, solver.init(problem, convert(M.random(3)))), 5, None))
-        certificate = solver.certificate(problem, state)
-        assert type(solver.point(state)) is type(certificate.z) is type(convert(B))
-        last[convert] = [np.asarray(a) for a in (state.now.X, state.now.HX, certificate.y, certificate.z)]
-    assert np.allclose(*last.values(), atol=1e-12)
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("h", [0.05 * L0(), Nonnegative()], ids=["l0", "nonnegative"])
-def test_single_precision_keeps_zeros_and_signs(sweep, h):
-    problem = Problem.of(LeastSquares(B.astype(np.float32), Y.astype(np.float32), 0.1) + h, over=M)
-    result = solve(problem, named("obcd", sweep=sweep), stop=Iterations(60), record=Recorder(every=60))
-    assert result.X.dtype == np.float32
-    assert np.isfinite(result.objective)
-    assert result.infeasibility < 500 * np.finfo(np.float32).eps * np.sqrt(R)
-    assert np.count_nonzero(result.X) < N * R
-    assert not ((result.X != 0) & (np.abs(result.X) < 500 * 2.0**-23)).any()  # rounding errors of this float type
 
 
 def test_settings_are_chosen_for_the_problem(monkeypatch):

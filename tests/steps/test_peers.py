@@ -49,6 +49,7 @@ def test_defaults_are_those_of_the_papers(name):
 
 
 REFUSED = {
+    "oadmm": "explore=-1 | block=0 | roam=0.0 | roam=2.0 | memory=0 | fast='projection'",
     "oadmm-ep": "beta0=0.0 | p=1.0 | xi=0.0 | sigma=2.0 | sigma=0.9 | tau=4.0 | theta=1.0 | alpha=0.5 | "
     "alpha=-0.1 | strict_theory=False, tau=-1.0 | strict_theory=False, sigma=2.5 | "
     "strict_theory=False, xi=-1.0 | strict_theory=False, theta=0.0 | "
