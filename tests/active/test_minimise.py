@@ -197,9 +197,6 @@ def test_zeros_that_entered_and_do_not_move_leave_after_any_step_that_is_refused
     assert sets[0][0][X == 0].any() and not sets[1][0].any() and sets[0][1] == sets[1][1]
 
 
-# ------------------------------------------------------------------ from a matrix that is nearly orthonormal
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_where_two_columns_meet_in_one_entry_it_leaves_at_once(seed):
     """X'X = I asks for a zero there, however slowly the iterates get to it: no attempt may fail because of it."""

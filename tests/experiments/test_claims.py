@@ -74,9 +74,6 @@ def test_verdicts_at_fractions_of_the_budget_look_at_the_curves():
     assert {fraction: v.holds for fraction, v in by_fraction.items()} == {0.1: 1, 0.3: 0, 1.0: 0}
 
 
-# The analysis.
-
-
 def watched(**changes):
     columns = {
         "iteration": T,

@@ -125,9 +125,6 @@ def test_eight_data_sets_fill_two_rows(canvases, tmp_path):
     assert (shape.nrows, shape.ncols) == (2, 4)
 
 
-# The page.
-
-
 def data_in(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
 

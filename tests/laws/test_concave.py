@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogue_terms import CONVEX, HALF, SHAPE, label, points, quartic, softplus
+from catalogue_terms import CONVEX, HALF, SHAPE, label, points, quartic, softplus, tanh
 from orthoprox.maps import Difference
 from orthoprox.terms import (
     L1,
@@ -35,9 +35,6 @@ def test_subgradient_supports_from_below_and_the_weight_multiplies(g, X, other, 
         assert g.value(Y) >= g.value(X) + np.sum(xi * (Y - X)) - rounding
     assert np.isclose((c * g).value(X), c * g.value(X), rtol=1e-12, atol=1e-12)
     assert np.allclose((c * g).subgradient(X), c * xi, rtol=1e-12, atol=1e-12)
-
-
-# What the terms are, against their definitions.
 
 
 @given(X=points(), k=st.integers(1, 12))

@@ -80,9 +80,6 @@ def test_every_term_is_in_the_catalogue(base, tried):
     assert kinds == {type(term) for term in tried}
 
 
-# The prox.
-
-
 @wide_laws
 @given(y=points(), other=points(), direction=points(scales=(1.0,)), s=sides, fraction=below_and_above)
 @tries
@@ -139,9 +136,6 @@ def test_a_penalty_that_hardly_bends_is_the_l1_norm_to_the_last_digits():
     assert np.allclose(LogSum(eps=1e12, weight=1e12).prox(y, 0.5), wanted, rtol=1e-11, atol=0)
     assert np.allclose(MCP(lam=1.0, gamma=1e12).prox(y, 0.5), wanted, rtol=1e-11, atol=0)
     assert np.allclose(Huber(delta=1e-12).prox(y, 0.5), wanted, rtol=1e-11, atol=1e-11)
-
-
-# The subdifferential.
 
 
 @laws
@@ -211,9 +205,6 @@ def test_distance_of_parts_and_of_a_shift(rng):
     assert np.isclose(Shifted(L1(), C, 2.0).subgradient_distance(y, z), L1(2.0).subgradient_distance(y - C, z))
 
 
-# The constants.
-
-
 @pytest.mark.parametrize("h", [h for h in ENTRYWISE if h.weak_convexity > 0], ids=label)
 def test_weak_convexity_is_not_larger_than_it_need_be(h):
     a = h.lam * h.a / 2 + h.lam / 2 if isinstance(h, SCAD) else 1e-3
@@ -237,9 +228,6 @@ def test_lipschitz_constants_are_reached():
     h = SeparableSum((LInf(3.0), L1(2.0)), rows=(2, 2), weight=2.0)
     assert np.isclose(h.lipschitz_constant(SHAPE), 2 * math.sqrt(9 + 4 * 4))
     assert SeparableSum((MCP(1.0, 2.0), MCP(1.0, 5.0)), rows=(1, 3), weight=4.0).weak_convexity == 2.0
-
-
-# Slopes, scaling, libraries.
 
 
 @pytest.mark.parametrize("h", WIDE_ENTRYWISE, ids=label)

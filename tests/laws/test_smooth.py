@@ -121,9 +121,6 @@ def test_which_terms_depend_on_the_span_alone():
         assert not f.rotation_invariant
 
 
-# What the terms are, against their formulas.
-
-
 @pytest.mark.parametrize("data", [B, csr_array(B), aslinearoperator(B), Matrix(B)], ids=lambda d: type(d).__name__)
 def test_formulas_with_any_kind_of_data(data, rng):
     X = rng.standard_normal(SHAPE)
@@ -177,8 +174,6 @@ def test_composition_is_sorted_and_the_function_of_the_image(rng):
     assert np.isclose(bound.lipschitz, 9.0)
 
 
-# What is refused, and how.
-
 X0 = np.ones(SHAPE)
 REFUSED = [
     (lambda: Quadratic(np.arange(9.0).reshape(3, 3)), "symmetric"),
@@ -222,9 +217,6 @@ def test_symmetric_up_to_rounding_is_let_through(rng):
     Quadratic(eye_array(600, format="csr"))
     with pytest.raises(ValueError, match="symmetric"):
         Quadratic(np.eye(50) + 1e-6 * np.triu(np.ones((50, 50)), 1))
-
-
-# The check of gradients.
 
 
 @laws

@@ -102,8 +102,6 @@ def test_a_dictionary_is_found_up_to_signs_and_order():
     assert sorted(np.argmax(match, axis=1)) == list(range(d))
 
 
-# ------------------------------------------------------------------ real data
-
 BARS = {"mnist": (0.88, 0.79), "tdt2": (0.975, 0.95), "sector": (0.994, 0.985), "randn": (0.82, 0.62)}
 """The least variance relative to that of PCA, with 20 % and with 10 % of the entries."""
 

@@ -3,6 +3,20 @@
 import numpy as np
 
 from orthoprox.maps import Gram
+from orthoprox.terms import (
+    L1,
+    MCP,
+    SCAD,
+    GroupL2,
+    Huber,
+    LInf,
+    NegativePart,
+    Nuclear,
+    SeparableSum,
+    Shifted,
+    WeightedL1,
+    Zero,
+)
 from orthoprox.terms.envelope import envelope_gradient
 
 
@@ -65,3 +79,31 @@ def check_smoothed_certificate(problem, solver, state, mu):
     assert np.allclose(certificate.y, problem.h.prox(AX, mu), atol=1e-13)
     assert np.allclose(certificate.z, envelope_gradient(problem.h, AX, mu), atol=1e-12)
     assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-9
+
+
+def prox_terms(n, r):
+    """One h of each kind for n-by-r arrays: convex and weakly convex, with and without a derivative of the prox."""
+    rng = np.random.default_rng(n)
+    return {
+        "l1": 0.6 * L1(),
+        "weighted": WeightedL1(rng.uniform(0.1, 1.0, (n, r))),
+        "huber": 0.7 * Huber(0.2),
+        "negative part": 0.8 * NegativePart(),
+        "mcp": 0.5 * MCP(0.5, 3.0),
+        "scad": 0.5 * SCAD(0.5, 3.7),
+        "rows": 0.7 * GroupL2("rows"),
+        "columns": 0.9 * GroupL2("columns"),
+        "largest": 1.5 * LInf(),
+        "nuclear": 0.5 * Nuclear(),
+        "shifted": Shifted(0.5 * GroupL2(), rng.standard_normal((n, r)), 1.4),
+        "two terms": SeparableSum((0.5 * L1(), GroupL2()), (2, n - 2), 1.2),
+        "nothing": Zero(),
+    }
+
+
+def check_best_tangent_step(cost, M, X, V, rng, slack):
+    """No other tangent direction, near or far, costs less than V."""
+    for scale in (1e-4, 1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(5):
+            assert cost(V) <= cost(M.tangent(X, V + scale * rng.standard_normal(X.shape))) + slack
+    assert cost(V) <= cost(0 * V) + slack

@@ -76,9 +76,6 @@ def take_step(name, seed, **settings):
     return problem, solver, old, solver.step(problem, old)
 
 
-# ---------------------------------------------------------------- the step
-
-
 @pytest.mark.parametrize("sweep", SWEEPS)
 @pytest.mark.parametrize("kind", ["random", "cyclic"])
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -170,9 +167,6 @@ def test_a_run_with_signs_begins_at_the_rounded_start(sweep):
     assert solve(problem, named("obcd", sweep=sweep), X, stop=Iterations(0)).X is X
 
 
-# ---------------------------------------------------------------- the certificate
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_certificate_has_the_best_multiplier_there_is(name, monkeypatch):
     monkeypatch.setattr(obcd, "MULTIPLIER_STEPS", 3000)
@@ -199,9 +193,6 @@ def test_the_certificate_has_the_best_multiplier_there_is(name, monkeypatch):
         fit = np.linalg.lstsq(columns, -least)[0] if isinstance(problem.h, L0) else -nnls(-columns, -least)[0]
         least = columns @ fit + least
     assert parts.stationarity == pytest.approx(np.linalg.norm(least), abs=1e-6)
-
-
-# ---------------------------------------------------------------- known answers
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
@@ -236,9 +227,6 @@ def test_planted_nonnegative_components_are_found(sweep):
     assert best.objective <= problem.objective(V)
     assert best.infeasibility < 1e-13
     assert best.criticality < 1e-5 or sweep == "jacobi"
-
-
-# ---------------------------------------------------------------- libraries, settings, scope
 
 
 def test_settings_are_chosen_for_the_problem(monkeypatch):

@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 
 from orthoprox import Problem, Stiefel, named, solve
-from orthoprox.maps import Centred, Difference, Gram, Identity, Matrix
+from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
-from orthoprox.terms import L1, MCP, ComposedQuadratic, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic
-from steps.cases import PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
+from orthoprox.solvers import _hessian as formed
+from orthoprox.terms import (
+    L1,
+    MCP,
+    ComposedQuadratic,
+    ExplainedVariance,
+    LargestK,
+    LeastSquares,
+    Linear,
+    Quadratic,
+    QuadraticTerm,
+)
+from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
 from steps.checks import factor
 
 BETA, LAM = 40.0, 15.0
@@ -211,3 +222,43 @@ def test_the_default_beta_is_just_at_the_border_where_f_bends_downwards(form, bo
             off.append(abs(float(state.X[0, 0]) - 1))
         assert np.allclose(state.P, [[1], [0], [0]])
         assert max(off[-6:]) < 1e-3 if settles else max(off[-6:]) == pytest.approx(max(off[:6]))
+
+
+def test_what_has_no_matrix():
+    assert formed.formable(Problem.of(L1(), over=M))
+    assert not formed.hessian(Problem.of(L1(), over=M), T).any()
+    for expression in (
+        LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + L1() @ Entries(MASK),
+    ):
+        assert not formed.formable(Problem.of(expression, over=M))
+    assert not formed.formable(PROBLEMS["own function"])
+
+    class Own(QuadraticTerm):  # may do anything to the columns
+        weight, lipschitz = 1.0, 1.0
+
+        def product(self, X):
+            return X
+
+        def value_at(self, X, HX):
+            return np.sum(X * HX) / 2
+
+        def gradient_at(self, X, HX):
+            return HX
+
+    assert not formed.formable(Problem(M=M, f=Own(), h=L1()))
+
+
+def test_where_the_small_inverse_is_not_taken():
+    few = ExplainedVariance(C[:3])
+    assert formed.system_size(Problem.of(few + L1(), over=M)) == 3
+    for expression in (
+        ExplainedVariance(C[:4]) + L1(),  # two products with B and one with a 4-by-4 cost more than one with a 9-by-9
+        few + L1() @ Matrix(B),
+        few + Linear(T) + L1(),
+        Quadratic(S) + L1(),
+    ):
+        problem = Problem.of(expression, over=M)
+        assert formed.few_rows(problem) is None
+        assert formed.system_size(problem) == N
