@@ -2,21 +2,8 @@
 
 import numpy as np
 
+from orthoprox import terms
 from orthoprox.maps import Gram
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    GroupL2,
-    Huber,
-    LInf,
-    NegativePart,
-    Nuclear,
-    SeparableSum,
-    Shifted,
-    WeightedL1,
-    Zero,
-)
 from orthoprox.terms.envelope import envelope_gradient
 
 
@@ -85,19 +72,19 @@ def prox_terms(n, r):
     """One h of each kind for n-by-r arrays: convex and weakly convex, with and without a derivative of the prox."""
     rng = np.random.default_rng(n)
     return {
-        "l1": 0.6 * L1(),
-        "weighted": WeightedL1(rng.uniform(0.1, 1.0, (n, r))),
-        "huber": 0.7 * Huber(0.2),
-        "negative part": 0.8 * NegativePart(),
-        "mcp": 0.5 * MCP(0.5, 3.0),
-        "scad": 0.5 * SCAD(0.5, 3.7),
-        "rows": 0.7 * GroupL2("rows"),
-        "columns": 0.9 * GroupL2("columns"),
-        "largest": 1.5 * LInf(),
-        "nuclear": 0.5 * Nuclear(),
-        "shifted": Shifted(0.5 * GroupL2(), rng.standard_normal((n, r)), 1.4),
-        "two terms": SeparableSum((0.5 * L1(), GroupL2()), (2, n - 2), 1.2),
-        "nothing": Zero(),
+        "l1": 0.6 * terms.L1(),
+        "weighted": terms.WeightedL1(rng.uniform(0.1, 1.0, (n, r))),
+        "huber": 0.7 * terms.Huber(0.2),
+        "negative part": 0.8 * terms.NegativePart(),
+        "mcp": 0.5 * terms.MCP(0.5, 3.0),
+        "scad": 0.5 * terms.SCAD(0.5, 3.7),
+        "rows": 0.7 * terms.GroupL2("rows"),
+        "columns": 0.9 * terms.GroupL2("columns"),
+        "largest": 1.5 * terms.LInf(),
+        "nuclear": 0.5 * terms.Nuclear(),
+        "shifted": terms.Shifted(0.5 * terms.GroupL2(), rng.standard_normal((n, r)), 1.4),
+        "two terms": terms.SeparableSum((0.5 * terms.L1(), terms.GroupL2()), (2, n - 2), 1.2),
+        "nothing": terms.Zero(),
     }
 
 

@@ -7,17 +7,7 @@ from orthoprox import Problem, Stiefel, named, solve
 from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
 from orthoprox.solvers import _hessian as formed
-from orthoprox.terms import (
-    L1,
-    MCP,
-    ComposedQuadratic,
-    ExplainedVariance,
-    LargestK,
-    LeastSquares,
-    Linear,
-    Quadratic,
-    QuadraticTerm,
-)
+from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic, QuadraticTerm
 from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
 from steps.checks import factor
 
@@ -56,7 +46,7 @@ def model(problem, old, two=False):
 FORMED = {
     "linear": Problem.of(Quadratic(S, 0.3) + Linear(T) + L1() @ Matrix(C), over=M),
     "gram": Problem.of(ExplainedVariance(Gram(Matrix(B)), 1e-3) + L1() @ Matrix(C), over=M),
-    "composed": Problem.of(ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()) + L1() @ Matrix(C), over=M),
+    "composed": Problem.of(Quadratic(np.eye(N - 1)) @ Difference() + L1() @ Matrix(C), over=M),
 }
 FACTORED = {name: PROBLEMS[name] for name in PROBLEMS if name not in ("stacked", "entries") and "own" not in name}
 FACTORED |= FORMED | FEW
