@@ -65,16 +65,3 @@ def test_the_other_objectives_come_near(objective, weight, noise, seed):
     result = solve(problem, seed=seed, stop=Iterations(60) | Critical(1e-6))
     assert result.converged and missed(result.X) < 0.02
     assert result.objective <= problem.objective(ATOMS.T)
-
-
-def test_the_fourth_powers_never_fall_along_the_power_iteration():
-    # X <- polar factor of Y'(YX)^3: what linearising -g, and nothing else, comes to
-    problem = orthogonal_dictionary(samples(), n_components=N, objective="l4")
-    X = problem.M.random(3)
-    values = []
-    for _ in range(30):
-        values.append(float(problem.objective(X)))
-        X = problem.M.project(problem.g.subgradient(X))
-    assert np.all(np.diff(values) <= 1e-12)
-    end = solve(problem, seed=1, stop=Iterations(60) | Critical(1e-6)).objective
-    assert math.isclose(values[-1], end, rel_tol=1e-6)

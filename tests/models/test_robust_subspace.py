@@ -117,15 +117,6 @@ def test_beyond_512_features_a_step_is_the_best_of_three_blocks(rng):
     assert np.trace(V.T @ C @ V) == pytest.approx(best, rel=1e-9)
 
 
-def test_the_complement_and_the_subspace_walk_together(rng):
-    Y = rng.standard_normal((50, 6))
-    V = Stiefel(6, 2).random(3)
-    X = np.linalg.qr(np.hstack([V, rng.standard_normal((6, 4))]))[0][:, 2:]
-    primal = solve(robust_subspace(Y, n_components=2, smoothing=0.01), Reweighting(), V, stop=Iterations(7))
-    dual = solve(dual_pcp(Y, codimension=4), Reweighting(smoothing=0.01), X, stop=Iterations(7))
-    assert np.allclose(primal.X @ primal.X.T + dual.X @ dual.X.T, np.eye(6), atol=1e-10)
-
-
 @pytest.mark.parametrize("form", ["subspace", "complement"])
 def test_it_ends_at_a_critical_point_and_says_so(form):
     Y, _ = contaminated(3, n=10, d=3, inliers=40, outliers=30, noise=0.02 if form == "subspace" else 0.0)

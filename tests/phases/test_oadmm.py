@@ -173,18 +173,6 @@ def test_when_the_homotopy_goes_first():
         assert named("oadmm").init(problem, X).phase > Phase.HOMOTOPY
 
 
-def test_the_homotopy_keeps_more_variance_than_full_weight_at_once():
-    D = np.random.default_rng(8).standard_normal((60, 30)) * 0.8 ** np.arange(30)
-    problem = sparse_pca(D, n_components=4, weight=50.0, k=24)
-    kept = {
-        homotopy: np.mean(
-            [solve(problem, named("oadmm", homotopy=homotopy), seed=s, stop=Iterations(80)).objective for s in range(3)]
-        )
-        for homotopy in (True, False)
-    }
-    assert kept[True] < kept[False]
-
-
 def test_a_warm_method_stays_near_its_start():
     problem = CONCAVE["l1"]
     warm = named("oadmm").warm()

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix
 from scipy.sparse.linalg import aslinearoperator
 
-from orthoprox import Critical, Iterations, named, solve
+from orthoprox import Critical, Iterations, solve
 from orthoprox.maps import Centred, Matrix
 from orthoprox.models import nonnegative_pca, orthogonal_nmf
 from orthoprox.models._seeding import seed_components
@@ -113,14 +113,3 @@ def test_scattered_columns_differ_by_seed_and_not_by_call() -> None:
 def test_scattered_columns_of_nothing() -> None:
     X = seed_components(nonnegative_pca(np.zeros((3, 5)), n_components=4), 0, DATA)
     assert np.allclose(X.T @ X, np.eye(4))
-
-
-@pytest.mark.parametrize("r", [3, 5])
-def test_obcd_goes_on_where_the_alternation_ends(r: int) -> None:
-    problem = nonnegative_pca(DATA - DATA.mean(axis=0), n_components=r)
-    X0 = seed_components(problem, 4, DATA)
-    ours = solve(problem, Assignment(), X0, stop=Iterations(300))
-    pairs = solve(problem, named("obcd", sweep="jacobi"), ours.X, stop=Iterations(50))
-    assert ours.objective <= float(problem.objective(X0))
-    assert pairs.objective <= ours.objective + 1e-12
-    assert np.min(pairs.X) >= 0

@@ -67,7 +67,7 @@ def test_penalties_are_finite(method):
 
 
 def settled(method):
-    """With the default beta X would swing for ever where L_f is 25, see test_socm.py."""
+    """With the default beta, just at the border of stability, X would swing for ever where L_f is 25."""
     return replace(method, beta=60.0) if method.name == "socm" else method
 
 

@@ -210,25 +210,6 @@ def test_a_heavy_count_leaves_one_entry_in_a_column(rng, sweep):
         assert result.state.moved == 0
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
-def test_planted_nonnegative_components_are_found(sweep):
-    rng, n, r, m = np.random.default_rng(2), 24, 3, 400
-    V = np.kron(np.eye(r), np.ones((8, 1))) * rng.uniform(0.5, 1.5, (n, 1))
-    V = V / np.linalg.norm(V, axis=0)
-    D = rng.standard_normal((m, r)) * np.array([4.0, 3.5, 3.0]) @ V.T + 0.1 * rng.standard_normal((m, n))
-    problem = Problem.of(ExplainedVariance(D, 1 / m) + Nonnegative(), over=Stiefel(n, r))
-    # Some starts end where no pair of rows can change its column: the best of three. Jacobi keeps its blocks.
-    starts = [problem.M.random(seed) for seed in range(3)] if sweep == "sequential" else [(V > 0) / np.sqrt(8)]
-    solver, most = named("obcd", sweep=sweep), 300 if sweep == "sequential" else 600
-    runs = [solve(problem, solver, X, stop=Iterations(most), record=Recorder(every=most)) for X in starts]
-    best = min(runs, key=lambda run: run.objective)
-    assert (best.X >= 0).all()
-    assert np.min(np.max(best.X.T @ V, axis=0)) > 0.999
-    assert best.objective <= problem.objective(V)
-    assert best.infeasibility < 1e-13
-    assert best.criticality < 1e-5 or sweep == "jacobi"
-
-
 def test_settings_are_chosen_for_the_problem(monkeypatch):
     problem, solver = KINKS["plain l1, centred"], named("obcd")
     chosen = solver.for_problem(problem)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel, named, solve
+from orthoprox import Problem, named, solve
 from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
 from orthoprox.solvers import _hessian as formed
@@ -196,22 +196,6 @@ def test_problems_outside_a_form_are_refused():
     for name in ("own function", "entries"):
         with pytest.raises(UnsupportedProblem, match="solve='factored' needs a quadratic f"):
             solve(PROBLEMS[name], named("socm", solve="factored"))
-
-
-@pytest.mark.parametrize(("form", "border"), [("three-block", 25.0), ("two-block", 50.0)])
-def test_the_default_beta_is_just_at_the_border_where_f_bends_downwards(form, border):
-    # Along the first principal axis, with h = 0, the roots of the iteration have the product lam / (beta + lam - L_f)
-    # in three blocks; in two there is one root, 1 - beta / (beta - L_f).
-    problem = Problem.of(ExplainedVariance(np.diag([5.0, 1.0, 0.5])), over=Stiefel(3, 1))
-    assert named("socm", form=form).for_problem(problem).beta == pytest.approx(border)
-    for beta, settles in ((border, False), (1.2 * border, True)):
-        solver = named("socm", beta=beta, lam=25.0, form=form, inner_tol=1e-12)
-        state, off = solver.init(problem, np.array([[1.0], [0.0], [0.0]])), []
-        for _ in range(120):
-            state = solver.step(problem, state)
-            off.append(abs(float(state.X[0, 0]) - 1))
-        assert np.allclose(state.P, [[1], [0], [0]])
-        assert max(off[-6:]) < 1e-3 if settles else max(off[-6:]) == pytest.approx(max(off[:6]))
 
 
 def test_what_has_no_matrix():
