@@ -10,7 +10,7 @@ from array_api_compat import array_namespace, device, is_array_api_obj
 from backends.problems import quartic
 from catalogue_maps import CASES, catalogue
 from catalogue_terms import CONVEX, HARD, PROXIMABLE, SHAPE, SMOOTH, label, moved
-from orthoprox._fields import parts
+from orthoprox._fields import parts, replace
 from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
 from orthoprox.terms import L1, Smooth, check_gradient, envelope, envelope_prox
@@ -66,6 +66,8 @@ def test_a_term(library, name, dtype):
         return library.asarray(a.astype(dtype))
 
     term, there = TERMS[name], moved(TERMS[name], convert)
+    if not hasattr(term, "function"):
+        there = replace(there, weight=there.weight)  # made anew from arrays of the library
     close = {"rtol": 1e-12, "atol": 1e-12} if dtype is np.float64 else {"rtol": 1e-3, "atol": 2e-4}
     for at in (Y0, KINKS, 0.0 * Y0) if dtype is np.float64 else (Y0,):
         for (question, ask), expected in zip(questions(there).items(), questions(term).values(), strict=True):

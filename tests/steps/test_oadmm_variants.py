@@ -112,7 +112,7 @@ def test_the_first_state_and_the_first_step():
     assert all(np.allclose(steps[0], other, atol=1e-13) for other in steps[1:])
 
 
-def test_the_penalty_is_chosen_for_the_problem_and_refused_if_too_small():
+def test_the_penalty_is_chosen_for_the_problem():
     problem, weak, stacked = (PROBLEMS[name] for name in ("l1 minus largest-k", "mcp of differences", "stacked"))
     assert named("oadmm-ep").for_problem(problem).beta0 == max(10 * 0.5, problem.f.lipschitz)
     assert named("oadmm-ep", beta0=3.0).for_problem(problem).beta0 == 3.0
@@ -124,8 +124,6 @@ def test_the_penalty_is_chosen_for_the_problem_and_refused_if_too_small():
     for solver in ("oadmm-ep", "oadmm-rr"):  # A = 0 leaves the slope of h, and A in other units changes the curvature
         scaled = [Problem(M=M, f=problem.f, h=L1(0.1), A=c * Identity()) for c in (0.0, 0.5)]
         assert [named(solver).for_problem(one).beta0 for one in scaled] == [1.0, 4 * problem.f.lipschitz]
-    with pytest.raises(ValueError, match="beta0 must be at least 2 tau W_h"):
-        solve(weak, named("oadmm-ep", beta0=1e-3))
     with pytest.raises(ValueError, match="has no beta0 yet"):
         named("oadmm-ep").init(problem, M.random(0))
 

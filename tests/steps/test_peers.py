@@ -176,6 +176,48 @@ def test_carried_products_hardly_drift_and_are_refreshed(name):
     assert np.array_equal(state.now.HX, problem.at(state.now.X).HX)
 
 
+# The setting, and where a state keeps it.
+PENALTY = {"madmm": ("rho0", "rho"), "manial-1": ("nu0", "nu"), "manial-2": ("nu0", "nu"), "socm": ("lam", "lam")}
+PENALTY |= {"radmm": ("beta", None)}
+
+
+@pytest.mark.parametrize("name", PENALTY)
+def test_a_run_begins_with_the_penalty_that_matches_f_and_without_a_multiplier(name):
+    setting, kept = PENALTY[name]
+    X, problem, unknown = M.random(0), PROBLEMS["groups of a matrix"], PROBLEMS["own function, unknown constant"]
+    solver, L = named(name).for_problem(problem), problem.f.lipschitz
+    assert getattr(solver, setting) == pytest.approx(L / problem.A.norm**2)
+    assert getattr(named(name, **{setting: 2.0}).for_problem(problem), setting) == 2.0
+    state = solver.init(problem, X)
+    certificate = solver.certificate(problem, state)
+    assert np.array_equal(certificate.y, problem.A(X)) and not certificate.z.any()
+    assert np.array_equal(solver.point(state), X)
+    assert (state.t, solver.work(state), state.L) == (0, 0, L)
+    assert kept is None or getattr(state, kept) == getattr(solver, setting)
+    solver = named(name).for_problem(unknown)
+    state = solver.init(unknown, X)
+    assert kept is None or (getattr(solver, setting) is None and getattr(state, kept) == state.L > 0)
+    assert solver.step(unknown, state).t == 1
+
+
+# Settings in units of W_h.
+TOO_WEAK = [
+    ("oadmm-ep", {"beta0": 1.9}, "beta0 must be at least 2 tau W_h"),
+    ("madmm", {"rho0": 1.9}, "rho0 must be at least 2 W_h"),
+    *((name, {"nu0": 1.9}, "nu0 must be at least 2 W_h") for name in ("manial-1", "manial-2")),
+    ("socm", {"beta": 1e3, "lam": 1.9}, "lam must be at least 2 W_h"),
+    ("radmm", {"beta": 0.9}, r"radmm needs mu \+ 1/beta < 1/W_h"),
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "sentence"), TOO_WEAK)
+def test_a_penalty_below_what_a_weakly_convex_h_needs_is_refused(name, settings, sentence):
+    problem = PROBLEMS["mcp of differences"]
+    settings = {setting: value * problem.h.weak_convexity for setting, value in settings.items()}
+    with pytest.raises(ValueError, match=sentence):
+        solve(problem, named(name, **settings))
+
+
 UNKNOWN = {
     "oadmm-ep": {"beta0": 1e-3, "strict_theory": False},  # a tiny penalty makes L matter
     "radmm": {"beta": 1e-3, "mu": 0.3},

