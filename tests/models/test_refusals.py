@@ -26,6 +26,10 @@ MODELS = {
 WEIGHTED = ("sparse_pca", "sparse_lda", "nonnegative_pca", "orthogonal_nmf", "compressed_modes")
 
 
+def test_every_model_is_tried():
+    assert set(MODELS) == set(models.__all__) - {"amari_index", "least_range", "robust_location", "Reweighting"}
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_refuses_the_same_mistakes(name):
     make = MODELS[name]

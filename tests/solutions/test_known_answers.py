@@ -34,7 +34,7 @@ COMPONENTS = {
 def test_principal_components(case, rng):
     (name, settings, most), D = COMPONENTS[case], data(rng)
     problem = Problem.of(ExplainedVariance(D, 1 / 60), over=Stiefel(15, 3))
-    result = solve(problem, named(name, **settings), stop=Iterations(most) | Critical(1e-9), record=Recorder(every=50))
+    result = solve(problem, named(name, **settings), stop=Iterations(most) | Critical(1e-7), record=Recorder(every=50))
     assert -2 * result.objective == pytest.approx(np.linalg.eigvalsh(D.T @ D / 60)[-3:].sum(), rel=1e-7)
     assert result.converged or name not in ADMM
     assert result.criticality < 1e-3 or name == "socm"  # whose X oscillates about P for long
