@@ -10,9 +10,9 @@ from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, Linear, Quadra
 ADMM = ("oadmm-ep", "oadmm-rr")
 
 
-def data(rng, m=60, n=15, decay=0.7):
-    Q, _ = np.linalg.qr(rng.standard_normal((n, n)))
-    return rng.standard_normal((m, n)) * decay ** np.arange(n) @ Q.T
+def data(rng):
+    """60 samples of 15 features in random directions, each with half the variance of the one before."""
+    return rng.standard_normal((60, 15)) * 0.7 ** np.arange(15) @ np.linalg.qr(rng.standard_normal((15, 15)))[0]
 
 
 # Method, settings, and the most iterations.
@@ -26,7 +26,7 @@ COMPONENTS = {
     "socm, two blocks": ("socm", {"form": "two-block"}, 500),
     "obcd": ("obcd", {}, 150),
     "obcd, cyclic": ("obcd", {"working_set": "cyclic"}, 150),
-    "obcd, jacobi": ("obcd", {"sweep": "jacobi"}, 600),
+    "obcd, jacobi": ("obcd", {"sweep": "jacobi"}, 300),
 }
 
 

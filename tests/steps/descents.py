@@ -1,4 +1,4 @@
-"""The inner descent of MADMM and ManIAL from its definition, and known answers for methods with inner loops."""
+"""The inner descent of MADMM and ManIAL from its definition."""
 
 import numpy as np
 
