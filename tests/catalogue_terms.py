@@ -187,5 +187,5 @@ def _point(seed: int, scale: float) -> np.ndarray:
     return scale * np.where(rng.random((ROWS, 1)) < rng.choice([0.0, 0.0, 0.3, 1.0]), 0.0, X)
 
 
-HALF = max(1, settings.default.max_examples // 2)
-"""How often a law is tried on each term: fifty times, unless the profile asks for more."""
+tries = settings(max_examples=max(1, settings.default.max_examples // 2))
+"""How often a law is tried on each term: thirty times, unless the profile asks for more."""

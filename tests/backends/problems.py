@@ -12,23 +12,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import random_array
 
-from orthoprox import Problem, Solver, Stiefel, named
+from orthoprox import Problem, Solver, Stiefel, named, terms
 from orthoprox.maps import Centred, Difference, Entries, Matrix, Selection
 from orthoprox.models import compressed_modes, sparse_pca
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    LInf,
-    NegativePart,
-    Nuclear,
-    Quadratic,
-    Smooth,
-)
+from orthoprox.terms import L1, GroupL2, Huber, LargestK, LeastSquares, LInf, NegativePart, Nuclear, Quadratic, Smooth
 
 N, R = 12, 3
 M = Stiefel(N, R)
@@ -60,7 +47,7 @@ PROBLEMS: dict[str, Callable[[Convert], Problem]] = {
     "l1 minus largest-k": lambda a: sparse_pca(a(B), n_components=R, weight=0.1, k=12),
     "plain l1, centred": lambda a: sparse_pca(Centred(a(B)), n_components=R, weight=0.1),
     "mcp of differences": lambda a: Problem.of(
-        LeastSquares(a(B), a(Y), 0.1) + 0.3 * MCP(0.5, 3.0) @ Difference(), over=M
+        LeastSquares(a(B), a(Y), 0.1) + 0.3 * terms.MCP(0.5, 3.0) @ Difference(), over=M
     ),
     "groups of a matrix": lambda a: Problem.of(Quadratic(a(S)) + 0.5 * GroupL2() @ Matrix(a(C)), over=M),
     "stack of three": lambda a: Problem.of(
@@ -75,7 +62,7 @@ PROBLEMS: dict[str, Callable[[Convert], Problem]] = {
     "nuclear of a matrix": lambda a: Problem.of(Quadratic(a(S)) + 0.5 * Nuclear() @ Matrix(a(C)), over=M),
     "largest magnitude": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + 2.0 * LInf(), over=M),
     "entries, scad minus largest-k": lambda a: Problem.of(
-        Quadratic(a(S), 0.5) - 0.2 * LargestK(5) + 0.3 * SCAD(0.5, 3.7) @ Entries(a(MASK)), over=M
+        Quadratic(a(S), 0.5) - 0.2 * LargestK(5) + 0.3 * terms.SCAD(0.5, 3.7) @ Entries(a(MASK)), over=M
     ),
     "compressed modes": lambda a: compressed_modes(64, n_components=R, weight=0.2),
     "own function": lambda a: Problem.of(Smooth(quartic, lipschitz=3.0) + 0.2 * L1(), over=M),

@@ -4,16 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogue_terms import HALF, HARD, PROXIMABLE, SHAPE, label, points, size
+from catalogue_terms import HARD, PROXIMABLE, SHAPE, label, points, size, tries
 from orthoprox.terms import envelope, envelope_gradient, envelope_prox
 
 laws = pytest.mark.parametrize("h", PROXIMABLE, ids=label)
 wide_laws = pytest.mark.parametrize("h", [*PROXIMABLE, *HARD], ids=label)
 """Laws that hold without constants, so for counts and constraints too."""
-tries = settings(max_examples=HALF)
 fractions = st.floats(0.01, 0.99)
 
 

@@ -15,22 +15,7 @@ import orthoprox.maps as maps
 from catalogue_maps import CASES, MAPS, Case, N, R
 from catalogue_terms import inner, size
 from orthoprox._fields import replace
-from orthoprox.maps import (
-    Centred,
-    Difference,
-    Entries,
-    Gram,
-    Identity,
-    Matrix,
-    Operator,
-    Product,
-    Scaled,
-    Selection,
-    Sparse,
-    Stack,
-    Sum,
-    as_map,
-)
+from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix, Operator, Selection, Stack, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 
 few = settings(max_examples=40, deadline=None)
@@ -67,7 +52,7 @@ def test_a_map_is_its_matrix_with_the_adjoint_that_belongs_to_it(case: Case, X, 
 @few
 def test_the_norm_of_a_drawn_matrix(B) -> None:
     true = np.linalg.norm(B, 2)
-    for A in (Matrix(B), Sparse(csr_array(B)), Operator(aslinearoperator(B))):
+    for A in (Matrix(B), maps.Sparse(csr_array(B)), Operator(aslinearoperator(B))):
         assert true <= A.norm * (1 + 1e-15) and A.norm <= true * (1 + 1e-12)
     centred = np.linalg.norm(B - B.mean(axis=0), 2)
     slack = 1e-14 * (1 + abs(B).sum())
@@ -132,7 +117,7 @@ def operator(shape, factor=1.0, adjoint=None):
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: Sparse(np.ones((2, 2))), TypeError, "given ndarray. For a dense one use Matrix"),
+        (lambda: maps.Sparse(np.ones((2, 2))), TypeError, "given ndarray. For a dense one use Matrix"),
         (lambda: Operator(np.ones((2, 2))), TypeError, "given ndarray"),
         (lambda: operator((0, 2)), ValueError, "is empty"),
         (lambda: operator((2, 2)), TypeError, "no working adjoint"),
@@ -184,11 +169,12 @@ def test_bad_settings_are_refused_in_a_sentence(make, error, sentence) -> None:
 def test_what_becomes_which_map() -> None:
     B = np.ones((3, 2))
     kinds = [B, csr_array(B), aslinearoperator(B), Centred(B)]
-    assert [type(as_map(kind)) for kind in kinds] == [Matrix, Sparse, Operator, Centred]
+    assert [type(as_map(kind)) for kind in kinds] == [Matrix, maps.Sparse, Operator, Centred]
     assert as_map(kinds[-1]) is kinds[-1]
     A = Matrix(B)
-    assert [type(C) for C in (A + A, A - A, 2 * A, A * 2, -A, A @ Matrix(B.T))] == [Sum, Sum, *3 * [Scaled], Product]
-    assert isinstance(np.float64(2.0) * A, Scaled)
+    made = [type(C) for C in (A + A, A - A, 2 * A, A * 2, -A, A @ Matrix(B.T))]
+    assert made == [maps.Sum, maps.Sum, *3 * [maps.Scaled], maps.Product]
+    assert isinstance(np.float64(2.0) * A, maps.Scaled)
     shown = ["Matrix(3 by 2)", "Sparse(3 by 2, 6 nonzeros)", "Operator(3 by 2)", "Centred(Matrix(3 by 2))"]
     assert [repr(as_map(kind)) for kind in kinds] == shown
 
@@ -198,7 +184,7 @@ def test_dense_data_are_not_copied_and_sparse_data_not_changed() -> None:
     assert Identity()(X) is X and Identity().adjoint(X) is X and Identity() == Identity()
     assert Matrix(B).B is B
     twice = csr_array((np.array([1.0, 2.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
-    A = Sparse(twice)
+    A = maps.Sparse(twice)
     assert twice.nnz == 2 and A.B.nnz == A.cost(3) == 1
     assert frobenius_squared(A) == 9.0 and A.norm == pytest.approx(3.0)
 

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from catalogue_terms import HALF, HARD, PROXIMABLE, SHAPE, C, label, points
+from catalogue_terms import HARD, PROXIMABLE, SHAPE, C, label, points, tries
 from orthoprox.terms import L1, EntrywiseTerm, GroupL2, LInf, SeparableSum, Shifted
 
 TERMS = [*PROXIMABLE, *HARD]
 KNOWN = [h for h in TERMS if h.has_prox_derivative]
 laws = pytest.mark.parametrize("h", KNOWN, ids=label)
-tries = settings(max_examples=HALF)
 
 
 def smoothing(h, fraction):

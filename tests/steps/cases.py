@@ -2,23 +2,10 @@
 
 import numpy as np
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Problem, Stiefel, terms
 from orthoprox.maps import Centred, Difference, Entries, Matrix
 from orthoprox.models import sparse_pca
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    ExplainedVariance,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Linear,
-    NegativePart,
-    Quadratic,
-    Smooth,
-)
+from orthoprox.terms import L1, ExplainedVariance, LargestK, LeastSquares, Linear, NegativePart, Quadratic, Smooth
 
 N, R = 9, 3
 M = Stiefel(N, R)
@@ -40,11 +27,14 @@ def quartic(X):
 PROBLEMS = {
     "l1 minus largest-k": sparse_pca(B, n_components=R, weight=0.5, k=8),
     "plain l1, centred": Problem.of(ExplainedVariance(Centred(B), 0.3) + 0.7 * L1(), over=M),
-    "groups of a matrix": Problem.of(Quadratic(S) + Linear(T) + 0.8 * GroupL2() @ Matrix(C), over=M),
-    "mcp of differences": Problem.of(LeastSquares(B, Y, 0.2) + 0.4 * MCP(0.6, 3.0) @ Difference(), over=M),
-    "scad minus largest-k": Problem.of(Quadratic(S, 0.5) - 0.3 * LargestK(5) + 0.3 * SCAD(0.5, 3.7), over=M),
+    "groups of a matrix": Problem.of(Quadratic(S) + Linear(T) + 0.8 * terms.GroupL2() @ Matrix(C), over=M),
+    "mcp of differences": Problem.of(LeastSquares(B, Y, 0.2) + 0.4 * terms.MCP(0.6, 3.0) @ Difference(), over=M),
+    "scad minus largest-k": Problem.of(Quadratic(S, 0.5) - 0.3 * LargestK(5) + 0.3 * terms.SCAD(0.5, 3.7), over=M),
     "stacked": Problem.of(
-        ExplainedVariance(B, 0.1) + 0.3 * L1() @ Matrix(C) + 0.6 * NegativePart() + 0.2 * Huber(0.3) @ Entries(MASK),
+        ExplainedVariance(B, 0.1)
+        + 0.3 * L1() @ Matrix(C)
+        + 0.6 * NegativePart()
+        + terms.Huber(0.3, 0.2) @ Entries(MASK),
         over=M,
     ),
     "entries": Problem.of(ExplainedVariance(B, 0.1) - 0.2 * LargestK(4) + 0.5 * L1() @ Entries(MASK), over=M),

@@ -7,28 +7,14 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from orthoprox import Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, iterate, named, solve
+from orthoprox import Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, iterate, named, solve, terms
 from orthoprox.backends import _obcd
 from orthoprox.backends import _obcd_sequential as kernel
 from orthoprox.backends._obcd_jumps import signed_start
 from orthoprox.maps import Difference, Entries, Identity, Matrix
 from orthoprox.problem import criticality
 from orthoprox.solvers import OBCDState, obcd
-from orthoprox.terms import (
-    L0,
-    L1,
-    MCP,
-    ExplainedVariance,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Linear,
-    NegativePart,
-    Nonnegative,
-    Quadratic,
-    WeightedL1,
-)
+from orthoprox.terms import L0, L1, ExplainedVariance, LeastSquares, NegativePart, Nonnegative, Quadratic, WeightedL1
 from steps.cases import MASK, B, M, N, R, S, Y, random_triple
 from steps.cases import PROBLEMS as CASES
 from steps.cases import T as SLOPE
@@ -44,9 +30,9 @@ KINKS = {
     "scaled": Problem.of(Quadratic(S) + 0.4 * NegativePart() @ (-2.0 * (Entries(MASK) @ Identity())), over=M),
 }
 JUMPS = {
-    "l0": Problem.of(ExplainedVariance(B, 0.1) + Linear(SLOPE, 0.2) + 0.05 * L0(), over=M),
+    "l0": Problem.of(ExplainedVariance(B, 0.1) + terms.Linear(SLOPE, 0.2) + 0.05 * L0(), over=M),
     "l0 of some entries, with g": Problem.of(
-        Quadratic(S, 0.5) - 0.1 * LargestK(5) + 0.2 * L0() @ (-2.0 * (Entries(MASK) @ Identity())), over=M
+        Quadratic(S, 0.5) - 0.1 * terms.LargestK(5) + 0.2 * L0() @ (-2.0 * (Entries(MASK) @ Identity())), over=M
     ),
     "nonnegative": Problem.of(LeastSquares(B, Y, 0.1) + Nonnegative(), over=M),
     "nonpositive where": Problem.of(Quadratic(S) + 3.0 * Nonnegative() @ (-2.0 * Entries(MASK)), over=M),
@@ -239,9 +225,9 @@ def test_without_numba(monkeypatch):
 @pytest.mark.parametrize(
     ("problem", "sentence"),
     [
-        (Problem.of(Quadratic(S) + MCP(), over=M), "obcd needs a convex h; given MCP"),
-        (Problem.of(Quadratic(S) + GroupL2(), over=M), "obcd needs an h that acts entry by entry; given GroupL2"),
-        (Problem.of(Quadratic(S) + Huber(), over=M), "entrywise separable h with a known 1-D structure.*given Huber"),
+        (Problem.of(Quadratic(S) + terms.MCP(), over=M), "obcd needs a convex h; given MCP"),
+        (Problem.of(Quadratic(S) + terms.GroupL2(), over=M), "obcd needs an h that acts entry by entry; given GroupL2"),
+        (Problem.of(Quadratic(S) + terms.Huber(), over=M), "h with a known 1-D structure.*given Huber"),
         (Problem.of(Quadratic(S) + L1() @ Difference(), over=M), r"separable in X \(A = I.*given Difference"),
         (Problem.of(Quadratic(S) + L1() @ (Identity() - Matrix(S)), over=M), "separable in X.*given Sum"),
         (Problem.of(L1() @ Identity(), over=Stiefel(1, 1)), "needs n >= 2; given n = 1"),
