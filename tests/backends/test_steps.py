@@ -18,24 +18,16 @@ from orthoprox.backends import backend_of
 from orthoprox.problem import criticality
 from orthoprox.terms import L1, Smooth
 
-METHODS = {
-    "oadmm-ep": named("oadmm-ep"),
-    "oadmm-rr": named("oadmm-rr"),
+PLAIN = "oadmm-ep oadmm-rr radmm rsg spgm-ep spgm-rr subgradient manpg manpg-ada"
+METHODS = {name: named(name) for name in PLAIN.split()} | {
     "oadmm-rr, bb-long": named("oadmm-rr", length="bb-long"),
     "oadmm-rr, bb-short": named("oadmm-rr", length="bb-short"),
     "oadmm-rr, qr": named("oadmm-rr", retraction="qr", refresh=3),
-    "radmm": named("radmm"),
     "radmm, qr": named("radmm", retraction="qr"),
-    "rsg": named("rsg"),
     "rsg, geometric": named("rsg", rule="geometric"),
-    "spgm-ep": named("spgm-ep"),
     "spgm-ep, oadmm": named("spgm-ep", schedule="oadmm"),
-    "spgm-rr": named("spgm-rr"),
     "spgm-rr, qr": named("spgm-rr", retraction="qr", refresh=3),
     "spgm-rr, fixed": named("spgm-rr", length="fixed"),
-    "subgradient": named("subgradient"),
-    "manpg": named("manpg"),
-    "manpg-ada": named("manpg-ada"),
     "manpg, dual": named("manpg", inner="dual"),
     "manpg-ada, dual": named("manpg-ada", inner="dual"),
 }

@@ -74,12 +74,8 @@ def test_what_is_believed_has_half_the_crit_or_a_lower_F(name, blocks):
         at = settled(problem, blocks, seed)
         found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
         if found is None:
-            assert (
-                attempts.outcome is Outcome.REFUSED
-                and attempts.since == 0
-                and attempts.patience == 60
-                and attempts.blocks == 0
-            )
+            assert attempts.outcome is Outcome.REFUSED
+            assert (attempts.since, attempts.patience, attempts.blocks) == (0, 60, 0)
             continue
         believed += 1
         halves = found.crit <= 0.5 * at.crit
