@@ -39,7 +39,8 @@ def test_a_run_ends_at_a_feasible_point_with_its_own_objective(name, kind):
             solve(problem, name, stop=Iterations(3))
         return
     start = problem.M.random(5)
-    result = solve(problem, name, start, stop=Iterations(40), record=Recorder(every=10))
+    most = 8 if name == "oadmm" else 40  # its iterations are blocks of many steps
+    result = solve(problem, name, start, stop=Iterations(most), record=Recorder(every=10))
     assert np.linalg.norm(result.X.T @ result.X - np.eye(4)) <= 1e-12 * np.sqrt(4)
     assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)
     assert result.objective < float(problem.objective(start))

@@ -81,7 +81,7 @@ def bias(problem, result):
 
 
 def lowest(problem, solver, seeds):
-    runs = [solve(problem, solver, seed=s, stop=Iterations(1500), record=Recorder(every=500)) for s in seeds]
+    runs = [solve(problem, solver, seed=s, stop=Iterations(600), record=Recorder(every=600)) for s in seeds]
     return min(runs, key=lambda result: result.objective)
 
 
