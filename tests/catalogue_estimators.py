@@ -1,7 +1,5 @@
 """One line per estimator: what scikit-learn's checks and our own common ones are tried on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from orthoprox.estimators import (

@@ -1,7 +1,5 @@
 """Every linear map, small, beside the matrix it stands for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,20 +7,8 @@ import numpy as np
 from scipy.sparse import coo_matrix, csc_array, csr_array
 from scipy.sparse.linalg import aslinearoperator
 
-from orthoprox.maps import (
-    Centred,
-    Difference,
-    Entries,
-    Gram,
-    Identity,
-    LinearMap,
-    Matrix,
-    Operator,
-    ScaledRows,
-    Selection,
-    Sparse,
-    Stack,
-)
+from orthoprox import maps
+from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix, ScaledRows, Selection, Sparse, Stack
 
 N, R = 6, 3
 """The shape of X for every map here."""
@@ -32,7 +18,7 @@ class Case(NamedTuple):
     """A map, and its matrix: acting on X from the left, or on the entries of X row by row when the map does not."""
 
     name: str
-    map: LinearMap
+    map: maps.LinearMap
     matrix: Any
 
     def expected(self, X: Any) -> Any:
@@ -69,8 +55,8 @@ def catalogue(dtype: Any = np.float64, convert: Callable[[Any], Any] = lambda a:
         Case("sparse, by columns", Sparse(csc_array(holes.T)[:N, :N]), holes.T[:N, :N]),
         Case("sparse, spmatrix", Sparse(coo_matrix(holes)), holes),
         Case("sparse, nothing stored", Sparse(csr_array((3, N), dtype=dtype)), np.zeros((3, N))),
-        Case("operator", Operator(aslinearoperator(tall)), tall),
-        Case("operator, sparse", Operator(aslinearoperator(csr_array(holes))), holes),
+        Case("operator", maps.Operator(aslinearoperator(tall)), tall),
+        Case("operator, sparse", maps.Operator(aslinearoperator(csr_array(holes))), holes),
         Case("centred", Centred(A), tall - tall.mean(axis=0)),
         Case("centred, wide", Centred(convert(wide)), wide - wide.mean(axis=0)),
         Case("centred, sparse", Centred(H), holes - holes.mean(axis=0)),
@@ -116,4 +102,4 @@ def catalogue(dtype: Any = np.float64, convert: Callable[[Any], Any] = lambda a:
 
 
 CASES = catalogue()
-MAPS: list[tuple[LinearMap, int]] = [(case.map, N) for case in CASES]
+MAPS: list[tuple[maps.LinearMap, int]] = [(case.map, N) for case in CASES]

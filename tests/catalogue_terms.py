@@ -1,7 +1,5 @@
 """One line per term and setting: what the laws of smooth, convex and proximable terms are tried on."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Callable
@@ -14,40 +12,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import aslinearoperator
 
+from orthoprox import terms
 from orthoprox.maps import Difference, Matrix
-from orthoprox.terms import (
-    L0,
-    L1,
-    MCP,
-    SCAD,
-    ColumnRange,
-    ComposedConvex,
-    ComposedQuadratic,
-    ComposedSmooth,
-    ConvexSum,
-    ExplainedVariance,
-    FrobeniusNorm,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Linear,
-    LInf,
-    LogSum,
-    NegativePart,
-    Nonnegative,
-    Nuclear,
-    Quadratic,
-    QuadraticSum,
-    SeparableSum,
-    Shifted,
-    Smooth,
-    SmoothConvex,
-    SmoothSum,
-    SpectralNorm,
-    WeightedL1,
-    Zero,
-)
 
 ROWS, COLUMNS = 4, 2
 SHAPE = (ROWS, COLUMNS)
@@ -89,100 +55,102 @@ def quartic(X: Any) -> tuple[Any, Any]:
 
 
 SMOOTH = [
-    ExplainedVariance(B, weight=0.7),
-    ExplainedVariance(THIN, weight=-1.3),
-    ExplainedVariance(csr_array(B)),
-    ExplainedVariance(aslinearoperator(B), weight=2.0),
-    Quadratic(Q, weight=0.6),
-    Quadratic(Q, weight=-2.0),
-    Quadratic(csr_array(Q), weight=1.5),
-    Quadratic(Matrix(Q)),
-    Linear(C, weight=-0.8),
-    LeastSquares(B, Y, weight=0.9),
-    LeastSquares(B, Y, weight=-0.4),
-    LeastSquares(THIN, weight=1.1),
-    Smooth(softplus, tanh, lipschitz=1.0, weight=0.5),
-    Smooth(softplus, tanh, lipschitz=1.0, weight=-1.5),
-    Smooth(quartic, weight=0.3),
-    QuadraticSum((Quadratic(Q), Linear(C), LeastSquares(B, Y, weight=-0.5)), weight=0.7),
-    QuadraticSum((ExplainedVariance(B), LeastSquares(B, Y)), weight=-0.7),
-    SmoothSum((Quadratic(Q), Smooth(softplus, tanh, lipschitz=1.0), LeastSquares(B, Y)), weight=-0.7),
-    SmoothSum((Smooth(softplus, tanh, lipschitz=1.0), Smooth(quartic)), weight=0.5),
-    ComposedQuadratic(Quadratic(Q[:3, :3]), Difference(), weight=0.5),
-    ComposedQuadratic(LeastSquares(B[:, :3], Y, weight=2.0), Difference(), weight=-0.5),
-    ComposedSmooth(Smooth(softplus, tanh, lipschitz=1.0), Matrix(B), weight=0.8),
-    ComposedSmooth(Smooth(quartic), Difference()),
-    Zero(),
-    Zero(weight=-2.0),
+    terms.ExplainedVariance(B, weight=0.7),
+    terms.ExplainedVariance(THIN, weight=-1.3),
+    terms.ExplainedVariance(csr_array(B)),
+    terms.ExplainedVariance(aslinearoperator(B), weight=2.0),
+    terms.Quadratic(Q, weight=0.6),
+    terms.Quadratic(Q, weight=-2.0),
+    terms.Quadratic(csr_array(Q), weight=1.5),
+    terms.Quadratic(Matrix(Q)),
+    terms.Linear(C, weight=-0.8),
+    terms.LeastSquares(B, Y, weight=0.9),
+    terms.LeastSquares(B, Y, weight=-0.4),
+    terms.LeastSquares(THIN, weight=1.1),
+    terms.Smooth(softplus, tanh, lipschitz=1.0, weight=0.5),
+    terms.Smooth(softplus, tanh, lipschitz=1.0, weight=-1.5),
+    terms.Smooth(quartic, weight=0.3),
+    terms.QuadraticSum((terms.Quadratic(Q), terms.Linear(C), terms.LeastSquares(B, Y, weight=-0.5)), weight=0.7),
+    terms.QuadraticSum((terms.ExplainedVariance(B), terms.LeastSquares(B, Y)), weight=-0.7),
+    terms.SmoothSum(
+        (terms.Quadratic(Q), terms.Smooth(softplus, tanh, lipschitz=1.0), terms.LeastSquares(B, Y)), weight=-0.7
+    ),
+    terms.SmoothSum((terms.Smooth(softplus, tanh, lipschitz=1.0), terms.Smooth(quartic)), weight=0.5),
+    terms.ComposedQuadratic(terms.Quadratic(Q[:3, :3]), Difference(), weight=0.5),
+    terms.ComposedQuadratic(terms.LeastSquares(B[:, :3], Y, weight=2.0), Difference(), weight=-0.5),
+    terms.ComposedSmooth(terms.Smooth(softplus, tanh, lipschitz=1.0), Matrix(B), weight=0.8),
+    terms.ComposedSmooth(terms.Smooth(quartic), Difference()),
+    terms.Zero(),
+    terms.Zero(weight=-2.0),
 ]
 
 ENTRYWISE = [
-    L1(weight=0.7),
-    WeightedL1(WEIGHTS, weight=0.8),
-    WeightedL1(WEIGHTS[:1, :], weight=1.2),
-    WeightedL1(np.array([0.4, 1.6])),
-    Huber(delta=0.5, weight=1.3),
-    Huber(delta=2.0, weight=0.6),
-    MCP(lam=0.5, gamma=2.0, weight=1.5),
-    MCP(lam=1.0, gamma=0.5, weight=0.8),
-    SCAD(lam=0.5, a=3.7, weight=1.2),
-    SCAD(lam=1.0, a=1.5, weight=0.4),
-    LogSum(eps=0.5, weight=0.7),
-    LogSum(eps=0.125, weight=0.25),
-    LogSum(eps=3.0, weight=2.0),
-    NegativePart(weight=0.6),
-    Zero(),
+    terms.L1(weight=0.7),
+    terms.WeightedL1(WEIGHTS, weight=0.8),
+    terms.WeightedL1(WEIGHTS[:1, :], weight=1.2),
+    terms.WeightedL1(np.array([0.4, 1.6])),
+    terms.Huber(delta=0.5, weight=1.3),
+    terms.Huber(delta=2.0, weight=0.6),
+    terms.MCP(lam=0.5, gamma=2.0, weight=1.5),
+    terms.MCP(lam=1.0, gamma=0.5, weight=0.8),
+    terms.SCAD(lam=0.5, a=3.7, weight=1.2),
+    terms.SCAD(lam=1.0, a=1.5, weight=0.4),
+    terms.LogSum(eps=0.5, weight=0.7),
+    terms.LogSum(eps=0.125, weight=0.25),
+    terms.LogSum(eps=3.0, weight=2.0),
+    terms.NegativePart(weight=0.6),
+    terms.Zero(),
 ]
 
 PROXIMABLE = [
     *ENTRYWISE,
-    GroupL2("rows", weight=0.9),
-    GroupL2("columns", weight=1.4),
-    LInf(weight=1.7),
-    ColumnRange(weight=1.3),
-    ColumnRange(2, weight=0.8),
-    Nuclear(weight=0.8),
-    SeparableSum((L1(0.5), MCP(1.0, 2.0, 0.5), GroupL2("columns")), rows=(1, 2, 1), weight=1.5),
-    SeparableSum((LInf(), NegativePart(0.3)), rows=(3, 1)),
-    Shifted(L1(0.6), C, weight=2.0),
-    Shifted(SCAD(0.5, 3.0), C[:1, :], weight=0.5),
+    terms.GroupL2("rows", weight=0.9),
+    terms.GroupL2("columns", weight=1.4),
+    terms.LInf(weight=1.7),
+    terms.ColumnRange(weight=1.3),
+    terms.ColumnRange(2, weight=0.8),
+    terms.Nuclear(weight=0.8),
+    terms.SeparableSum((terms.L1(0.5), terms.MCP(1.0, 2.0, 0.5), terms.GroupL2("columns")), rows=(1, 2, 1), weight=1.5),
+    terms.SeparableSum((terms.LInf(), terms.NegativePart(0.3)), rows=(3, 1)),
+    terms.Shifted(terms.L1(0.6), C, weight=2.0),
+    terms.Shifted(terms.SCAD(0.5, 3.0), C[:1, :], weight=0.5),
 ]
 
 HARD_ENTRYWISE = [
-    L0(weight=0.7),
-    L0(weight=2.3),
-    Nonnegative(),
-    Nonnegative(weight=3.0),
+    terms.L0(weight=0.7),
+    terms.L0(weight=2.3),
+    terms.Nonnegative(),
+    terms.Nonnegative(weight=3.0),
 ]
 
 HARD = [
     *HARD_ENTRYWISE,
-    SeparableSum((L0(0.3), Nonnegative()), rows=(1, 3), weight=1.5),
-    Shifted(Nonnegative(), C, weight=2.0),
+    terms.SeparableSum((terms.L0(0.3), terms.Nonnegative()), rows=(1, 3), weight=1.5),
+    terms.Shifted(terms.Nonnegative(), C, weight=2.0),
 ]
 """Counts and constraints: not Lipschitz, so the laws about constants and supporting subgradients say nothing."""
 
 CONVEX = [
-    LargestK(3, weight=0.7),
-    LargestK(1),
-    LargestK(1000, weight=1.2),
-    FrobeniusNorm(weight=0.8),
-    SpectralNorm(weight=1.4),
-    SmoothConvex(softplus, tanh, weight=0.6),
-    SmoothConvex(quartic),
-    ConvexSum((L1(0.5), LargestK(2), FrobeniusNorm()), weight=0.4),
-    ComposedConvex(LargestK(2), Difference(), weight=0.9),
-    ComposedConvex(SmoothConvex(softplus, tanh), Matrix(B), weight=0.3),
-    L1(weight=0.7),
-    WeightedL1(WEIGHTS, weight=0.8),
-    Huber(delta=0.5, weight=1.3),
-    NegativePart(weight=0.6),
-    GroupL2("rows", weight=0.9),
-    GroupL2("columns"),
-    LInf(weight=1.7),
-    ColumnRange(2, weight=1.1),
-    Nuclear(weight=0.8),
-    Zero(),
+    terms.LargestK(3, weight=0.7),
+    terms.LargestK(1),
+    terms.LargestK(1000, weight=1.2),
+    terms.FrobeniusNorm(weight=0.8),
+    terms.SpectralNorm(weight=1.4),
+    terms.SmoothConvex(softplus, tanh, weight=0.6),
+    terms.SmoothConvex(quartic),
+    terms.ConvexSum((terms.L1(0.5), terms.LargestK(2), terms.FrobeniusNorm()), weight=0.4),
+    terms.ComposedConvex(terms.LargestK(2), Difference(), weight=0.9),
+    terms.ComposedConvex(terms.SmoothConvex(softplus, tanh), Matrix(B), weight=0.3),
+    terms.L1(weight=0.7),
+    terms.WeightedL1(WEIGHTS, weight=0.8),
+    terms.Huber(delta=0.5, weight=1.3),
+    terms.NegativePart(weight=0.6),
+    terms.GroupL2("rows", weight=0.9),
+    terms.GroupL2("columns"),
+    terms.LInf(weight=1.7),
+    terms.ColumnRange(2, weight=1.1),
+    terms.Nuclear(weight=0.8),
+    terms.Zero(),
 ]
 
 
@@ -219,5 +187,5 @@ def _point(seed: int, scale: float) -> np.ndarray:
     return scale * np.where(rng.random((ROWS, 1)) < rng.choice([0.0, 0.0, 0.3, 1.0]), 0.0, X)
 
 
-HALF = max(1, settings.default.max_examples // 2)
-"""How often a law is tried on each term: fifty times, unless the profile asks for more."""
+tries = settings(max_examples=max(1, settings.default.max_examples // 2))
+"""How often a law is tried on each term: thirty times, unless the profile asks for more."""

@@ -1,7 +1,5 @@
 """The instruments of benchmarks/oadmm.py: clocks, budgets, verdicts. What it finds is not tested here."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys
@@ -43,20 +41,15 @@ def watch(seconds=1.0, set_up=0.0):
     return _runs.Watch(_runs.Instance(None, None), job(seconds), set_up)
 
 
-def test_a_state_after_the_budget_does_not_count():
-    w = watch(seconds=1.0)
-    early, late = seen(0.9), seen(1.1, criticality=1e-9)
+def test_a_watch_counts_the_set_up_stops_at_the_budget_and_measures_what_is_due():
+    w, early, late = watch(seconds=1.0), seen(0.9), seen(1.1, criticality=1e-9)
     assert not w(early) and w(late)
-    assert w.last is early and math.isinf(w.time)
-
-
-def test_the_set_up_is_on_the_clock():
+    assert w.last is early and math.isinf(w.time)  # a state after the budget does not count
     w = watch(seconds=1.0, set_up=0.3)
     assert not w(seen(0.0)) and w(seen(0.5, criticality=1e-7))
     assert w.time == pytest.approx(0.8)
-    later = watch(seconds=1.0, set_up=0.3)
-    assert later(seen(0.1)) is False
-    assert later(seen(0.75)) and later.last.seconds == 0.1  # 1.05 s in all
+    w = watch(seconds=1.0, set_up=0.3)
+    assert w(seen(0.1)) is False and w(seen(0.75)) and w.last.seconds == 0.1  # 1.05 s in all
 
 
 def test_the_clock_covers_what_a_method_does_for_a_problem(monkeypatch):

@@ -1,7 +1,5 @@
 """The instruments of benchmarks/estimators.py. What it finds is not tested here."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """Products and norms of all entries, rounding, conjugate gradients, bases of symmetric matrices."""
 
-from __future__ import annotations
-
 import math
 
 import array_api_strict
@@ -53,9 +51,6 @@ def test_products_symmetric_parts_and_rounding(xp):
     assert np.array_equal(np.asarray(identity_like(a)), np.eye(4))
     assert rounding(a, -2.0) == 128 * np.finfo(float).eps
     assert rounding(xp.asarray(a, dtype=xp.float32), 1.0) == 64 * float(np.finfo(np.float32).eps)
-
-
-# ------------------------------------------------------------------ conjugate gradients
 
 
 def a_system(spectrum, seed=1):
@@ -115,9 +110,6 @@ def test_a_singular_system_with_a_solution_is_solved_and_nothing_asks_for_nothin
     assert not nothing.x.any() and nothing.products == 0
     lost = conjugate_gradients(lambda x: 0 * x, b, tolerance=1e-10, most=50)  # no curvature: no step
     assert not lost.x.any() and lost.products == 1
-
-
-# ------------------------------------------------------------------ symmetric matrices
 
 
 @pytest.mark.parametrize("r", [1, 2, 5])

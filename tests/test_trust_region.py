@@ -1,15 +1,11 @@
 """Newton's method in a trust region: the model is minimised in its ball, and the loop keeps its promises."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from orthoprox._trust_region import Model, minimise, truncated_cg
-
-# ------------------------------------------------------------------ the step
 
 
 def a_model(seed, spectrum):
@@ -60,9 +56,6 @@ def test_it_is_as_accurate_as_asked_and_ends_after_the_products_it_may_take():
     assert all(r <= share for r, share in zip(rest, (0.5, 0.1, 1e-3), strict=True)) and rest[0] > 1e-3
     assert step_of(H, g, 1e9, 1e-14, 7).products == 7
     assert not truncated_cg(lambda Q: H @ Q, 0 * g, 1.0, 0.1, 7).D.any()
-
-
-# ------------------------------------------------------------------ the loop
 
 
 class Scripted:

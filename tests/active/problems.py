@@ -1,25 +1,10 @@
 """Problems with random zeros, and what holds on the matrices that have them, from definitions alone."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Problem, Stiefel, terms
 from orthoprox.manifolds import SparseStiefel
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    ExplainedVariance,
-    Huber,
-    LargestK,
-    Linear,
-    LogSum,
-    NegativePart,
-    Quadratic,
-    WeightedL1,
-)
 
 N, R = 14, 3
 M = Stiefel(N, R)
@@ -29,19 +14,19 @@ S = _rng.standard_normal((N, N))
 S = S + S.T
 T = _rng.standard_normal((N, R))
 WEIGHTS = np.where(_rng.random((N, R)) < 0.2, 0.0, _rng.uniform(0.3, 1.0, (N, R)))  # some entries cost nothing
-f = ExplainedVariance(B, 0.1)
+f = terms.ExplainedVariance(B, 0.1)
 
 PROBLEMS = {
-    "l1": Problem.of(f + 0.5 * L1(), over=M),
-    "l1, indefinite f": Problem.of(Quadratic(S, 0.3) + Linear(T) + 0.4 * L1(), over=M),
-    "weighted l1": Problem.of(f + 0.7 * WeightedL1(WEIGHTS), over=M),
-    "mcp": Problem.of(f + 0.6 * MCP(0.8, 1.5), over=M),
-    "mcp, linear f": Problem.of(Linear(5.0 * T) + 2.0 * MCP(0.5, 1.5), over=M),  # h bends more than f
-    "scad": Problem.of(f + 0.6 * SCAD(0.3, 2.5), over=M),
-    "log-sum": Problem.of(f + 0.2 * LogSum(0.3), over=M),
-    "negative part": Problem.of(f + 0.5 * NegativePart(), over=M),
-    "huber": Problem.of(f + 0.5 * Huber(0.2), over=M),  # no kinks, but curvature
-    "l1 minus largest-k": Problem.of(f - 0.4 * LargestK(9) + 0.5 * L1(), over=M),
+    "l1": Problem.of(f + 0.5 * terms.L1(), over=M),
+    "l1, indefinite f": Problem.of(terms.Quadratic(S, 0.3) + terms.Linear(T) + 0.4 * terms.L1(), over=M),
+    "weighted l1": Problem.of(f + 0.7 * terms.WeightedL1(WEIGHTS), over=M),
+    "mcp": Problem.of(f + 0.6 * terms.MCP(0.8, 1.5), over=M),
+    "mcp, linear f": Problem.of(terms.Linear(5.0 * T) + 2.0 * terms.MCP(0.5, 1.5), over=M),  # h bends more than f
+    "scad": Problem.of(f + 0.6 * terms.SCAD(0.3, 2.5), over=M),
+    "log-sum": Problem.of(f + 0.2 * terms.LogSum(0.3), over=M),
+    "negative part": Problem.of(f + 0.5 * terms.NegativePart(), over=M),
+    "huber": Problem.of(f + 0.5 * terms.Huber(0.2), over=M),  # no kinks, but curvature
+    "l1 minus largest-k": Problem.of(f - 0.4 * terms.LargestK(9) + 0.5 * terms.L1(), over=M),
 }
 
 

@@ -1,7 +1,5 @@
 """Which entries may move, which sign they keep, and what holds the others at zero."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

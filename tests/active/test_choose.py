@@ -1,7 +1,5 @@
 """Ways to choose a support, each against its definition."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -19,9 +17,6 @@ def test_the_largest_are_counted_in_all_or_by_column_and_zeros_never_count():
     assert np.array_equal(largest(SIZES, 7), SIZES > 0) and not largest(SIZES, 0).any()
     assert np.array_equal(largest(SIZES, [2, 3]), [[1, 0], [0, 1], [1, 0], [0, 1]])
     assert np.array_equal(largest(SIZES, [1, 0]), [[1, 0], [0, 0], [0, 0], [0, 0]])
-
-
-def test_the_best_of_a_row_is_its_first_largest():
     assert np.array_equal(best_of_rows(np.array([[1.0, 2.0, 2.0], [3.0, 3.0, 0.0]])), [[0, 2, 0], [3, 0, 0]])
 
 
@@ -41,11 +36,8 @@ def test_a_support_is_filled_up_to_caps_and_a_full_column_takes_no_row_from_the_
     added = fill(support, gains, [1, 3, 1]).astype(int) - support
     assert added.tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]
     assert np.array_equal(fill(support, gains, [0, 1, 0]), support)
-
-
-def test_of_equal_gains_the_first_is_added_and_without_a_gain_none():
-    support = np.zeros((2, 2), dtype=bool)
-    assert fill(support, np.array([[1.0, 1.0], [0.0, 0.0]]), 4).tolist() == [[True, False], [False, False]]
+    none = np.zeros((2, 2), dtype=bool)  # of equal gains the first is added, and without a gain none
+    assert fill(none, np.array([[1.0, 1.0], [0.0, 0.0]]), 4).tolist() == [[True, False], [False, False]]
 
 
 def test_only_the_pairs_that_meet_weakly_are_separated():
@@ -106,8 +98,6 @@ def test_every_column_gets_a_row_before_a_row_its_largest_entry():
     assert np.allclose(disjoint(Y, np.array([[True, True], [False, False]])), [[0, 1], [1, 0]])
 
 
-# ------------------------------------------------------------------ entries one after the other
-
 DATA = np.random.default_rng(21).standard_normal((40, 9)) * np.linspace(1, 2, 9)
 DATA[:, 2:5] += 2 * np.random.default_rng(22).standard_normal((40, 1))
 C = np.cov(DATA.T)
@@ -134,8 +124,6 @@ def test_each_entry_goes_where_it_gains_most(caps):
         }
         assert gain[row, column] == pytest.approx(max(gain.values()))
         before = now
-
-
-def test_it_ends_when_rows_or_room_are_used_up():
+    # it ends when rows or room are used up
     assert np.count_nonzero(greedy(C, 3, 20)) == 9
     assert list(np.count_nonzero(greedy(C, 3, 20, [1, 3, 2]), axis=0)) == [1, 3, 2]

@@ -1,7 +1,5 @@
 """Newton's method on active sets: what it returns, how fast it gets there, and which zeros come and go."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -197,9 +195,6 @@ def test_zeros_that_entered_and_do_not_move_leave_after_any_step_that_is_refused
     X = np.eye(N)[:, 2 : 2 + R]
     sets = first_steps(monkeypatch, Problem.of(f + 0.05 * L1(), over=M), X, Step(0.0 * X, -1e-6, True, 1))
     assert sets[0][0][X == 0].any() and not sets[1][0].any() and sets[0][1] == sets[1][1]
-
-
-# ------------------------------------------------------------------ from a matrix that is nearly orthonormal
 
 
 @pytest.mark.parametrize("seed", range(2))

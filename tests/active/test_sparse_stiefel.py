@@ -1,7 +1,5 @@
 """The orthonormal matrices with given zeros: tangents, multipliers, and the way back to X'X = I."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

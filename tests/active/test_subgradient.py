@@ -1,7 +1,5 @@
 """The shortest tangent subgradient between bounds, against a dense least-squares problem with bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The array libraries on which the same code must give the same numbers."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass

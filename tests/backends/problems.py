@@ -5,8 +5,6 @@ together for a hundred steps: there are no ties between magnitudes, where the k 
 chosen differently, no singular values that meet, and no line search at the very edge of acceptance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -14,23 +12,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse import random_array
 
-from orthoprox import Problem, Solver, Stiefel, named
+from orthoprox import Problem, Solver, Stiefel, named, terms
 from orthoprox.maps import Centred, Difference, Entries, Matrix, Selection
 from orthoprox.models import compressed_modes, sparse_pca
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    LInf,
-    NegativePart,
-    Nuclear,
-    Quadratic,
-    Smooth,
-)
+from orthoprox.terms import L1, GroupL2, Huber, LargestK, LeastSquares, LInf, NegativePart, Nuclear, Quadratic, Smooth
 
 N, R = 12, 3
 M = Stiefel(N, R)
@@ -40,6 +25,7 @@ C = _rng.standard_normal((7, N))
 S = _rng.standard_normal((N, N))
 S = S + S.T
 Y = _rng.standard_normal((40, R))
+TIGHT = 1.6 * np.linalg.qr(S)[0][:5]
 MASK = _rng.random((N, R)) < 0.6
 HOLES = random_array((40, N), density=0.4, rng=np.random.default_rng(6))
 
@@ -61,7 +47,7 @@ PROBLEMS: dict[str, Callable[[Convert], Problem]] = {
     "l1 minus largest-k": lambda a: sparse_pca(a(B), n_components=R, weight=0.1, k=12),
     "plain l1, centred": lambda a: sparse_pca(Centred(a(B)), n_components=R, weight=0.1),
     "mcp of differences": lambda a: Problem.of(
-        LeastSquares(a(B), a(Y), 0.1) + 0.3 * MCP(0.5, 3.0) @ Difference(), over=M
+        LeastSquares(a(B), a(Y), 0.1) + 0.3 * terms.MCP(0.5, 3.0) @ Difference(), over=M
     ),
     "groups of a matrix": lambda a: Problem.of(Quadratic(a(S)) + 0.5 * GroupL2() @ Matrix(a(C)), over=M),
     "stack of three": lambda a: Problem.of(
@@ -71,11 +57,12 @@ PROBLEMS: dict[str, Callable[[Convert], Problem]] = {
         + 0.2 * Huber(0.3) @ Selection([3, 0, 3, 7], columns=N),
         over=M,
     ),
+    "rows of a tight map": lambda a: Problem.of(Quadratic(a(S)) + 0.8 * GroupL2() @ Matrix(a(TIGHT)), over=M),
     "negative part": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + 0.5 * NegativePart(), over=M),
     "nuclear of a matrix": lambda a: Problem.of(Quadratic(a(S)) + 0.5 * Nuclear() @ Matrix(a(C)), over=M),
     "largest magnitude": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + 2.0 * LInf(), over=M),
     "entries, scad minus largest-k": lambda a: Problem.of(
-        Quadratic(a(S), 0.5) - 0.2 * LargestK(5) + 0.3 * SCAD(0.5, 3.7) @ Entries(a(MASK)), over=M
+        Quadratic(a(S), 0.5) - 0.2 * LargestK(5) + 0.3 * terms.SCAD(0.5, 3.7) @ Entries(a(MASK)), over=M
     ),
     "compressed modes": lambda a: compressed_modes(64, n_components=R, weight=0.2),
     "own function": lambda a: Problem.of(Smooth(quartic, lipschitz=3.0) + 0.2 * L1(), over=M),

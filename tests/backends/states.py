@@ -1,7 +1,5 @@
 """States of runs, carried from one array library to another and compared."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

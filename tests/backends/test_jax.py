@@ -1,7 +1,5 @@
 """JAX: what is compiled, how often, and what is not."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """OBCD, whose pairs are turned on the host, gives the same steps to arrays of every library."""
 
-from __future__ import annotations
-
 import importlib.util
 from itertools import islice, pairwise
 
@@ -12,7 +10,7 @@ from backends.problems import MASK, PROBLEMS, B, M, Y
 from backends.states import apart, arrays_of, carried, is_single, numbers, single
 from orthoprox import Iterations, Problem, Recorder, iterate, named, solve
 from orthoprox.maps import Entries
-from orthoprox.terms import L0, LeastSquares, Nonnegative
+from orthoprox.terms import L0, L1, LeastSquares, Nonnegative, WeightedL1
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 SWEEPS = [
@@ -24,6 +22,9 @@ TRIED = {
     "negative part": PROBLEMS["negative part"],
     "compressed modes": PROBLEMS["compressed modes"],
     "l0": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + 0.3 * L0() @ (2.0 * Entries(a(MASK))), over=M),
+    "weights": lambda a: Problem.of(
+        LeastSquares(a(B), a(Y), 0.1) - 0.1 * L1() + 0.5 * WeightedL1(a(1.0 * MASK)), over=M
+    ),
     "nonnegative": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + Nonnegative(), over=M),
 }
 cases = pytest.mark.parametrize("problem", TRIED)
@@ -57,7 +58,10 @@ def test_single_precision_stays(library, problem, sweep):
     solver = named("obcd", sweep=sweep).for_problem(there)
     for state in islice(iterate(there, solver, solver.init(there, single(library)(there.M.random(3)))), 6):
         assert is_single(state)
+    X = library.numpy(solver.point(state))
     assert np.isfinite(float(there.objective(solver.point(state))))
+    if problem in ("l0", "nonnegative"):  # zeros are exact, rounding errors of this float type are none
+        assert 0 < np.count_nonzero(X) < X.size and np.min(np.abs(X[X != 0])) >= 500 * 2.0**-23
     assert float(there.M.infeasibility(solver.point(state))) < 500 * np.finfo(np.float32).eps * there.M.r**0.5
 
 

@@ -1,7 +1,5 @@
 """Each operation of each backend, against the one built from the standard alone."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 from typing import Any
@@ -47,6 +45,28 @@ def test_the_k_largest(library, kind, k):
     assert library.owns(mask)
     assert np.array_equal(library.numpy(mask), expected)
     assert np.array_equal(STANDARD.top_k_mask(values, k), expected)
+
+
+KINDS = {
+    "normal": lambda rng, n: np.abs(rng.standard_normal(n)),
+    "ties": lambda rng, n: rng.integers(0, 4, n).astype(float),
+    "mostly zero": lambda rng, n: np.abs(rng.standard_normal(n)) * (rng.random(n) < 0.05),
+    "zero": lambda rng, n: np.zeros(n),
+    "sorted": lambda rng, n: np.sort(rng.random(n)),
+    "one column large": lambda rng, n: np.where(np.arange(n) % 20 == 3, 1e3, 1.0) * rng.random(n),
+    "not a number": lambda rng, n: np.where(rng.random(n) < 0.5, np.nan, 1.0),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [100, 4096, 10_000, 61_003])
+def test_of_large_numpy_arrays_a_sample_finds_the_same(rng, kind, size):
+    values = KINDS[kind](rng, size)
+    for k in (1, 2, size // 20, size // 10, size // 2, size - 1):
+        mask = backend_of(values).top_k_mask(values, k)
+        if kind != "not a number":  # there only the absence of an error is asked for
+            assert np.count_nonzero(mask) == k
+            assert (mask == Backend().top_k_mask(values, k)).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -1,7 +1,5 @@
 """PyTorch: strides, ties, and no graphs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,15 +16,6 @@ from orthoprox.terms import L1, LeastSquares, Linear, Smooth, SmoothConvex, Weig
 
 pytestmark = pytest.mark.backends
 M = Stiefel(N, R)
-
-
-def test_ties_are_broken_as_in_numpy(torch):
-    rng = np.random.default_rng(0)
-    for size in (1, 10, 1000):
-        values = rng.integers(0, 5, (size, 3)).astype(float)
-        for k in (1, size // 2, size, 2 * size):
-            mask = backend_of(torch.zeros(1)).top_k_mask(torch.tensor(values), k)
-            assert np.array_equal(mask.numpy(), backend_of(values).top_k_mask(values, k))
 
 
 def test_a_mask_of_a_transposed_tensor(torch):

@@ -1,7 +1,5 @@
 """A headless browser, driven over the two pipes of its debugging protocol: no library in between."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Solvers by name, by module and by file."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

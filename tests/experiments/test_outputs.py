@@ -1,7 +1,5 @@
 """Tables, figures and the page, from made-up results."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -126,9 +124,6 @@ def test_eight_data_sets_fill_two_rows(canvases, tmp_path):
     draw(eight, [made_up("A", 1.0, dataset=d, curve=CURVE) for d in eight.datasets], tmp_path)
     shape = canvases["tiny-k0.1-work.pdf"].axes[0].get_subplotspec().get_gridspec()
     assert (shape.nrows, shape.ncols) == (2, 4)
-
-
-# The page.
 
 
 def data_in(page):

@@ -1,7 +1,5 @@
 """The report as a person uses it: opened from disk with the network off, clicked, dragged, sorted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The runner: what is missing is run, whatever happens to single runs or to the runner."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal

@@ -1,7 +1,5 @@
 """One run: its result is what the library computes, with what a table needs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a specification says, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

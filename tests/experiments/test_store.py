@@ -1,7 +1,5 @@
 """Result files: complete or absent."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small experiment, solvers that misbehave, and results made up for tests of what is done with them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from orthoprox.experiments import Experiment, Method

@@ -1,7 +1,5 @@
 """The range between order statistics: its value by enumeration, its prox by the conditions of optimality."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -85,30 +83,3 @@ def test_many_rows_keep_single_precision():
     for mu in (1e-3, 1.0, 50.0):
         wanted, found = h.prox(y, mu), h.prox(y.astype(np.float32), mu)
         assert found.dtype == np.float32 and np.max(np.abs(found - wanted)) <= 1e-5
-
-
-def test_where_a_constant_is_added_nothing_changes_and_the_lipschitz_constant_is_reached(rng):
-    y, h = rng.standard_normal((9, 2)), ColumnRange(3, weight=1.5)
-    shift = np.array([[10.0, -3.0]])
-    assert math.isclose(h.value(y + shift), h.value(y), rel_tol=1e-13)
-    assert np.allclose(h.prox(y + shift, 0.7), h.prox(y, 0.7) + shift, atol=1e-13)
-    u = h.subgradient(y)
-    assert math.isclose(h.value(u), h.lipschitz_constant((9, 2)) * np.linalg.norm(u), rel_tol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: ColumnRange(0), "positive"),
-        (lambda: ColumnRange(True), "positive"),
-        (lambda: ColumnRange(1.5), "whole number"),
-        (lambda: ColumnRange(1, weight=-1.0), "not be negative"),
-        (lambda: ColumnRange(3).value(np.ones((5, 2))), "half the number of rows; given 3 and 5"),
-        (lambda: ColumnRange(3).prox(np.ones((5, 2)), 1.0), "half the number of rows"),
-        (lambda: ColumnRange(3).subgradient(np.ones((5, 2))), "half the number of rows"),
-    ],
-)
-def test_refusals_are_sentences(make, words):
-    with pytest.raises((TypeError, ValueError), match=words) as refusal:
-        make()
-    assert str(refusal.value).endswith(".")

@@ -1,21 +1,18 @@
 """Laws of the Moreau envelope: Lemmas 2.2 to 2.5, on every proximable term."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogue_terms import HALF, HARD, PROXIMABLE, SHAPE, label, points, size
-from orthoprox.terms import L1, envelope, envelope_gradient, envelope_prox
+from catalogue_terms import HARD, PROXIMABLE, SHAPE, label, points, size, tries
+from orthoprox.terms import envelope, envelope_gradient, envelope_prox
 
 laws = pytest.mark.parametrize("h", PROXIMABLE, ids=label)
 wide_laws = pytest.mark.parametrize("h", [*PROXIMABLE, *HARD], ids=label)
 """Laws that hold without constants, so for counts and constraints too."""
-tries = settings(max_examples=HALF)
 fractions = st.floats(0.01, 0.99)
 
 
@@ -105,11 +102,3 @@ def test_without_smoothing_it_is_the_prox(h, b, beta):
     tiny, _ = envelope_prox(h, b, 1e-13, beta * (1 + 1e-12))
     if beta > h.weak_convexity * 1.01:  # there the prox is continuous
         assert np.allclose(tiny, y, rtol=1e-6, atol=1e-6)
-
-
-def test_float_type_is_kept():
-    b = np.ones(SHAPE, dtype=np.float32)
-    for mu, beta in ((0.1, 20.0), (np.float32(0.1), np.float32(20.0))):
-        y, y_breve = envelope_prox(L1(), b, mu, beta)
-        assert y.dtype == y_breve.dtype == envelope_gradient(L1(), b, mu).dtype == np.float32
-        assert envelope(L1(), b, mu).dtype == np.float32

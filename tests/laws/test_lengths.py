@@ -1,7 +1,5 @@
 """Lengths of the rows and columns of every map, and its Frobenius norm: from entries or from products."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

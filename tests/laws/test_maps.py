@@ -1,7 +1,5 @@
 """The laws of linear maps: linear, with the adjoint that belongs to them, bounded, equal to a matrix."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import array_api_strict
@@ -14,29 +12,14 @@ from scipy.sparse import coo_array, csr_array, random_array
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import orthoprox.maps as maps
-from catalogue_maps import CASES, MAPS, Case, N, R, catalogue
+from catalogue_maps import CASES, MAPS, Case, N, R
 from catalogue_terms import inner, size
 from orthoprox._fields import replace
-from orthoprox.maps import (
-    Centred,
-    Difference,
-    Entries,
-    Gram,
-    Identity,
-    Matrix,
-    Operator,
-    Product,
-    Scaled,
-    Selection,
-    Sparse,
-    Stack,
-    Sum,
-    as_map,
-)
+from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix, Operator, Selection, Stack, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 
 few = settings(max_examples=40, deadline=None)
-numbers = st.floats(-10, 10, allow_subnormal=False)
+numbers = st.floats(-10, 10).map(lambda x: x if abs(x) > 1e-150 else 0.0)  # the squares of smaller ones vanish
 points = arrays(np.float64, (N, R), elements=numbers)
 matrices = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=numbers)
 every_map = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
@@ -69,7 +52,7 @@ def test_a_map_is_its_matrix_with_the_adjoint_that_belongs_to_it(case: Case, X, 
 @few
 def test_the_norm_of_a_drawn_matrix(B) -> None:
     true = np.linalg.norm(B, 2)
-    for A in (Matrix(B), Sparse(csr_array(B)), Operator(aslinearoperator(B))):
+    for A in (Matrix(B), maps.Sparse(csr_array(B)), Operator(aslinearoperator(B))):
         assert true <= A.norm * (1 + 1e-15) and A.norm <= true * (1 + 1e-12)
     centred = np.linalg.norm(B - B.mean(axis=0), 2)
     slack = 1e-14 * (1 + abs(B).sum())
@@ -91,28 +74,6 @@ def test_norms_and_shapes(case: Case) -> None:
             A.check(N + 1, "B")
 
 
-@every_map
-def test_float32_stays(case: Case) -> None:
-    single = next(other for other in catalogue(np.float32) if other.name == case.name)
-    A, X = single.map, np.random.default_rng(1).standard_normal((N, R)).astype(np.float32)
-    Y = A(X)
-    assert Y.dtype == A.adjoint(Y).dtype == np.float32
-    scale = 1 + np.abs(case.matrix).sum()
-    assert np.allclose(Y, case.expected(X.astype(float)), rtol=1e-4, atol=1e-6 * scale)
-    assert np.linalg.norm(np.asarray(single.matrix, dtype=float), 2) <= A.norm + 1e-6 * scale * (A.norm == 0)
-
-
-@every_map
-def test_maps_run_on_the_standard_alone(case: Case) -> None:
-    strict = next(other for other in catalogue(convert=array_api_strict.asarray) if other.name == case.name)
-    X = np.random.default_rng(1).standard_normal((N, R))
-    Y = strict.map(array_api_strict.asarray(X))
-    back = strict.map.adjoint(Y)
-    assert type(Y) is type(back) is type(array_api_strict.asarray(X))
-    assert np.allclose(np.asarray(Y), case.map(X)) and np.allclose(np.asarray(back), case.map.adjoint(case.map(X)))
-    assert strict.map.norm == pytest.approx(case.map.norm, rel=1e-9, abs=1e-12)
-
-
 def test_data_of_numpy_meet_an_X_of_another_library() -> None:
     X = np.random.default_rng(1).standard_normal((N, R))
     strict = array_api_strict.asarray(X)
@@ -123,9 +84,6 @@ def test_data_of_numpy_meet_an_X_of_another_library() -> None:
     assert isinstance(Centred(B, mean=mean).mean, np.ndarray) and Centred(B, mean=mean).mean.dtype == float
     single = Centred(B)(X.astype(np.float32))
     assert single.dtype == np.float32 and np.allclose(single, Centred(B)(X), rtol=1e-4, atol=1e-3)
-
-
-# What users give.
 
 
 @pytest.mark.parametrize(
@@ -152,24 +110,20 @@ def test_bad_data_are_refused_in_a_sentence(data, error, sentence) -> None:
         Centred(data)
 
 
+def operator(shape, factor=1.0, adjoint=None):
+    return Operator(LinearOperator(shape, lambda x: factor * x, rmatvec=adjoint, dtype=float))
+
+
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: Sparse(np.ones((2, 2))), TypeError, "given ndarray. For a dense one use Matrix"),
+        (lambda: maps.Sparse(np.ones((2, 2))), TypeError, "given ndarray. For a dense one use Matrix"),
         (lambda: Operator(np.ones((2, 2))), TypeError, "given ndarray"),
-        (lambda: Operator(LinearOperator((0, 2), matvec=lambda x: x, dtype=float)), ValueError, "is empty"),
-        (lambda: Operator(LinearOperator((2, 2), matvec=lambda x: x, dtype=float)), TypeError, "no working adjoint"),
+        (lambda: operator((0, 2)), ValueError, "is empty"),
+        (lambda: operator((2, 2)), TypeError, "no working adjoint"),
         (lambda: Operator(aslinearoperator(1j * np.eye(2))), TypeError, "must be real"),
-        (
-            lambda: Operator(LinearOperator((2, 2), lambda x: 2 * x, rmatvec=lambda x: x, dtype=float)),
-            ValueError,
-            "does not belong to it",
-        ),
-        (
-            lambda: Operator(LinearOperator((1, 1), lambda x: x * np.nan, rmatvec=lambda x: x, dtype=float)),
-            ValueError,
-            "gave NaN or infinite",
-        ),
+        (lambda: operator((2, 2), 2.0, lambda x: x), ValueError, "does not belong to it"),
+        (lambda: operator((1, 1), np.nan, lambda x: x), ValueError, "gave NaN or infinite"),
         (lambda: Centred(Difference()), ValueError, "has column means"),
         (lambda: Centred(Entries(np.eye(2))), ValueError, "has column means"),
         (lambda: Centred(np.ones((2, 3)), mean=np.ones((2, 1))), ValueError, r"shape \(3, 1\).*given \(2, 1\)"),
@@ -197,11 +151,7 @@ def test_bad_data_are_refused_in_a_sentence(data, error, sentence) -> None:
         (lambda: Stack(np.ones((1, 2)), np.ones((1, 3))), ValueError, r"given maps for \[2, 3\] rows"),
         (lambda: Stack(np.ones((1, 2)), columns=3), ValueError, "with 2 rows; given one with 3"),
         (lambda: Stack(Identity(), columns=3)(np.ones((2, 1))), ValueError, "with 3 rows; given one with 2"),
-        (
-            lambda: Stack(Identity(), columns=3).split(np.ones((2, 1))),
-            ValueError,
-            "needs the 3 rows of the Stack; given 2",
-        ),
+        (lambda: Stack(Identity(), columns=3).split(np.ones((2, 1))), ValueError, "3 rows of the Stack; given 2"),
         (lambda: Matrix(np.ones((3, 2))) @ Matrix(np.ones((3, 2))), ValueError, "with 2 rows; given one with 3"),
         (lambda: Matrix(np.ones((3, 2))) + Matrix(np.ones((4, 2))), ValueError, "agree in rows"),
         (lambda: np.nan * Identity(), ValueError, "finite"),
@@ -219,25 +169,22 @@ def test_bad_settings_are_refused_in_a_sentence(make, error, sentence) -> None:
 def test_what_becomes_which_map() -> None:
     B = np.ones((3, 2))
     kinds = [B, csr_array(B), aslinearoperator(B), Centred(B)]
-    assert [type(as_map(kind)) for kind in kinds] == [Matrix, Sparse, Operator, Centred]
+    assert [type(as_map(kind)) for kind in kinds] == [Matrix, maps.Sparse, Operator, Centred]
     assert as_map(kinds[-1]) is kinds[-1]
     A = Matrix(B)
-    assert [type(C) for C in (A + A, A - A, 2 * A, A * 2, -A, A @ Matrix(B.T))] == [Sum, Sum, *3 * [Scaled], Product]
-    assert isinstance(np.float64(2.0) * A, Scaled)
+    made = [type(C) for C in (A + A, A - A, 2 * A, A * 2, -A, A @ Matrix(B.T))]
+    assert made == [maps.Sum, maps.Sum, *3 * [maps.Scaled], maps.Product]
+    assert isinstance(np.float64(2.0) * A, maps.Scaled)
     shown = ["Matrix(3 by 2)", "Sparse(3 by 2, 6 nonzeros)", "Operator(3 by 2)", "Centred(Matrix(3 by 2))"]
     assert [repr(as_map(kind)) for kind in kinds] == shown
 
 
-def test_the_identity_returns_what_it_is_given() -> None:
-    X = np.ones((3, 2))
-    assert Identity()(X) is X and Identity().adjoint(X) is X and Identity() == Identity()
-
-
 def test_dense_data_are_not_copied_and_sparse_data_not_changed() -> None:
-    B = np.ones((3, 2))
+    X = B = np.ones((3, 2))
+    assert Identity()(X) is X and Identity().adjoint(X) is X and Identity() == Identity()
     assert Matrix(B).B is B
     twice = csr_array((np.array([1.0, 2.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
-    A = Sparse(twice)
+    A = maps.Sparse(twice)
     assert twice.nnz == 2 and A.B.nnz == A.cost(3) == 1
     assert frobenius_squared(A) == 9.0 and A.norm == pytest.approx(3.0)
 
@@ -259,13 +206,13 @@ def test_a_stack_in_three_ways_and_its_parts() -> None:
     assert repr(stack) == "Stack(maps=(Matrix(2 by 3), Difference(periodic=False, columns=None)), columns=3)"
 
 
-def test_the_norms_of_selections_are_exact() -> None:
+def test_norms_that_are_known() -> None:
+    B = Matrix(np.diag([1.0, 2.0]))
+    loose = B + (-0.5) * B  # the sum of norms is 3, the norm is 1
+    assert Gram(loose, form=True).norm == pytest.approx(1.0) and Gram(loose, form=False).norm == pytest.approx(9.0)
     assert Selection([1, 2], columns=3).norm == 1.0
     assert Selection([1, 2, 1, 1], columns=3).norm == pytest.approx(np.sqrt(3))
     assert Entries(np.zeros((2, 2), dtype=bool)).norm == 0.0 and Entries(np.eye(2)).norm == 1.0
-
-
-# Centring and Gram matrices.
 
 
 def test_data_with_a_large_mean() -> None:
@@ -331,9 +278,3 @@ def test_a_gram_matrix_is_formed_when_that_is_cheaper() -> None:
             assert other.formed is form and np.allclose(other(X), A.B.adjoint(A.B(X)), atol=1e-12)
     few_nonzeros = csr_array(np.eye(40, 20))
     assert not Gram(few_nonzeros).formed and Gram(few_nonzeros.toarray()).formed
-
-
-def test_a_gram_matrix_knows_its_norm_better_than_its_factors_do() -> None:
-    B = Matrix(np.diag([1.0, 2.0]))
-    loose = B + (-0.5) * B  # the sum of norms is 3, the norm is 1
-    assert Gram(loose, form=True).norm == pytest.approx(1.0) and Gram(loose, form=False).norm == pytest.approx(9.0)

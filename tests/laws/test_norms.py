@@ -1,7 +1,5 @@
 """Bounds on norms: never too small, never far above."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

@@ -1,55 +1,19 @@
 """Laws of smooth terms: gradient, product, constants, scaling; and what the bounds and sums are made of."""
 
-from __future__ import annotations
-
-import array_api_strict
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import aslinearoperator
 
-from catalogue_terms import (
-    HALF,
-    ROWS,
-    SHAPE,
-    SMOOTH,
-    B,
-    C,
-    Q,
-    Y,
-    inner,
-    label,
-    moved,
-    points,
-    quartic,
-    size,
-    softplus,
-    tanh,
-)
+from catalogue_terms import ROWS, SHAPE, SMOOTH, B, C, Q, Y, inner, label, points, quartic, size, softplus, tanh, tries
+from orthoprox import terms
 from orthoprox.maps import Difference, Entries, Identity, Matrix
-from orthoprox.terms import (
-    L1,
-    ComposedQuadratic,
-    ComposedSmooth,
-    ExplainedVariance,
-    LeastSquares,
-    Linear,
-    Quadratic,
-    QuadraticSum,
-    QuadraticTerm,
-    Smooth,
-    SmoothSum,
-    Zero,
-    check_gradient,
-    compose_smooth,
-    sum_smooth,
-)
+from orthoprox.terms import ExplainedVariance, LeastSquares, Linear, Quadratic, Smooth, Zero, check_gradient, sum_smooth
 
 laws = pytest.mark.parametrize("f", SMOOTH, ids=label)
 factors = st.sampled_from([2.5, 1.0, 0.0, -0.5, -3.0])
-tries = settings(max_examples=HALF)
 
 
 def slack(f, *Xs):
@@ -81,7 +45,7 @@ def test_what_is_given_the_product_agrees(f, X, X_new, a, b):
     assert np.allclose(f.gradient_at(X, HX), f.gradient(X), rtol=1e-9, atol=1e-9 * (1 + size(X)))
     difference = f.value(X_new) - f.value(X)
     assert np.isclose(f.change(X, HX, X_new, HX_new), difference, rtol=0, atol=slack(f, X, X_new))
-    if isinstance(f, QuadraticTerm):  # the product is linear and symmetric
+    if isinstance(f, terms.QuadraticTerm):  # the product is linear and symmetric
         scale = 1e-10 * (1 + size(X)) * (1 + size(X_new))
         assert np.allclose(f.product(a * X + b * X_new), a * HX + b * HX_new, rtol=1e-9, atol=scale)
         assert np.isclose(inner(X_new, HX), inner(X, HX_new), rtol=1e-9, atol=scale)
@@ -116,32 +80,13 @@ def test_which_terms_depend_on_the_span_alone():
     some = Entries(np.random.default_rng(2).random(SHAPE) < 0.5)  # a map that tells columns apart
     assert ExplainedVariance(B).rotation_invariant and Quadratic(Q).rotation_invariant
     assert sum_smooth([ExplainedVariance(B), Quadratic(Q)]).rotation_invariant
-    assert ComposedQuadratic(Quadratic(np.eye(SHAPE[0] - 1)), Difference()).rotation_invariant
+    assert terms.ComposedQuadratic(Quadratic(np.eye(SHAPE[0] - 1)), Difference()).rotation_invariant
     assert not sum_smooth([ExplainedVariance(B), Linear(C)]).rotation_invariant
-    assert not ComposedQuadratic(ExplainedVariance(B), some).rotation_invariant
+    assert not terms.ComposedQuadratic(ExplainedVariance(B), some).rotation_invariant
     assert not ExplainedVariance(some).rotation_invariant
     assert Zero().rotation_invariant
     for f in (Linear(C), LeastSquares(B, Y), Smooth(quartic, lambda X: X**3)):
         assert not f.rotation_invariant
-
-
-@laws
-def test_the_float_type_is_kept_and_strict_arrays_give_the_same(f, rng):
-    X, other = rng.standard_normal(SHAPE), rng.standard_normal(SHAPE)
-    small = moved(f, lambda a: a.astype(np.float32))
-    X32 = X.astype(np.float32)
-    HX32 = small.product(X32)
-    for result in (small.value(X32), small.gradient(X32), small.value_at(X32, HX32), small.gradient_at(X32, HX32)):
-        assert result.dtype == np.float32
-    strict = moved(f, array_api_strict.asarray)
-    XS, otherS = array_api_strict.asarray(X), array_api_strict.asarray(other)
-    assert np.isclose(float(strict.value(XS)), f.value(X))
-    assert np.allclose(np.asarray(strict.gradient(XS)), f.gradient(X))
-    change = strict.change(XS, strict.product(XS), otherS, strict.product(otherS))
-    assert np.isclose(float(change), f.change(X, f.product(X), other, f.product(other)))
-
-
-# What the terms are, against their formulas.
 
 
 @pytest.mark.parametrize("data", [B, csr_array(B), aslinearoperator(B), Matrix(B)], ids=lambda d: type(d).__name__)
@@ -166,8 +111,8 @@ def test_upper_curvature_is_exact_where_it_can_be():
     assert np.isclose(Quadratic(csr_array(D)).upper_curvature, 5.0)
     assert ExplainedVariance(B).upper_curvature == 0.0 < ExplainedVariance(B, weight=-1.0).upper_curvature
     assert LeastSquares(B, weight=-1.0).upper_curvature == 0.0 < LeastSquares(B).upper_curvature
-    assert QuadraticSum((ExplainedVariance(B), Linear(C))).upper_curvature == 0.0
-    assert ComposedQuadratic(ExplainedVariance(B[:, :3]), Difference()).upper_curvature == 0.0
+    assert terms.QuadraticSum((ExplainedVariance(B), Linear(C))).upper_curvature == 0.0
+    assert terms.ComposedQuadratic(ExplainedVariance(B[:, :3]), Difference()).upper_curvature == 0.0
 
 
 def test_a_sum_is_sorted_and_flattened(rng):
@@ -175,29 +120,27 @@ def test_a_sum_is_sorted_and_flattened(rng):
     quadratic, other = Quadratic(Q), Smooth(quartic)
     assert isinstance(sum_smooth([]), Zero)
     assert sum_smooth([Zero(), other]) is other
-    assert isinstance(sum_smooth([quadratic, Linear(C), Zero()]), QuadraticTerm)
+    assert isinstance(sum_smooth([quadratic, Linear(C), Zero()]), terms.QuadraticTerm)
     nested = sum_smooth([0.5 * sum_smooth([quadratic, Linear(C)]), -2.0 * sum_smooth([other, quadratic]), Linear(C)])
-    assert isinstance(nested, SmoothSum) and len(nested.parts) == 5
+    assert isinstance(nested, terms.SmoothSum) and len(nested.parts) == 5
     assert np.isclose(nested.value(X), -1.5 * quadratic.value(X) + 1.5 * inner(C, X) - 2 * other.value(X))
     assert nested.lipschitz is None
-    assert SmoothSum((other,)).product(X) is None
+    assert terms.SmoothSum((other,)).product(X) is None
     assert np.allclose(nested.product(X), -1.5 * Q @ X)
 
 
 def test_composition_is_sorted_and_the_function_of_the_image(rng):
     X, A = rng.standard_normal(SHAPE), Matrix(rng.standard_normal((ROWS, ROWS)))
-    for f in (Quadratic(Q), LeastSquares(B, Y), QuadraticSum((Linear(C), LeastSquares(B, Y))), Smooth(quartic)):
-        assert np.isclose((-0.7 * compose_smooth(f, A)).value(X), -0.7 * f.value(A(X)))
+    for f in (Quadratic(Q), LeastSquares(B, Y), terms.QuadraticSum((Linear(C), LeastSquares(B, Y))), Smooth(quartic)):
+        assert np.isclose((-0.7 * terms.compose_smooth(f, A)).value(X), -0.7 * f.value(A(X)))
     f = Quadratic(Q)
-    assert compose_smooth(f, Identity()) is f
-    assert isinstance(compose_smooth(Zero(), Difference()), Zero)
-    assert isinstance(compose_smooth(f, Matrix(Q)), ComposedQuadratic)
-    assert isinstance(compose_smooth(Smooth(quartic), Difference()), ComposedSmooth)
-    bound = ComposedSmooth(Smooth(softplus, tanh, lipschitz=2.0), 3.0 * Identity(), weight=-0.5)
+    assert terms.compose_smooth(f, Identity()) is f
+    assert isinstance(terms.compose_smooth(Zero(), Difference()), Zero)
+    assert isinstance(terms.compose_smooth(f, Matrix(Q)), terms.ComposedQuadratic)
+    assert isinstance(terms.compose_smooth(Smooth(quartic), Difference()), terms.ComposedSmooth)
+    bound = terms.ComposedSmooth(Smooth(softplus, tanh, lipschitz=2.0), 3.0 * Identity(), weight=-0.5)
     assert np.isclose(bound.lipschitz, 9.0)
 
-
-# What is refused, and how.
 
 X0 = np.ones(SHAPE)
 REFUSED = [
@@ -205,8 +148,6 @@ REFUSED = [
     (lambda: Quadratic(csr_array(np.triu(np.ones((3, 3))))), "symmetric"),
     (lambda: Quadratic(np.ones((2, 3))), "square"),
     (lambda: Quadratic(aslinearoperator(np.ones((2, 3)))), "square"),
-    (lambda: Quadratic(np.eye(2), weight=np.nan), "finite"),
-    (lambda: ExplainedVariance(B, weight=np.inf), "finite"),
     (lambda: Linear(np.array([1.0])), "two dimensions"),
     (lambda: Linear(C).value(np.ones((3, 2))), "same"),
     (lambda: LeastSquares(B, np.ones((4, 2))), "as many rows"),
@@ -221,10 +162,10 @@ REFUSED = [
     (lambda: Smooth(quartic, tanh).value(X0), "one number"),
     (lambda: Smooth(tanh, tanh).value(X0), "one number"),
     (lambda: Smooth(softplus, lambda X: X[:1, :]).gradient(X0), "shape"),
-    (lambda: SmoothSum(()), "at least one"),
-    (lambda: QuadraticSum((Smooth(quartic),)), "QuadraticTerm"),
-    (lambda: ComposedSmooth(L1(), Difference()), "SmoothTerm"),
-    (lambda: ComposedSmooth(Smooth(quartic), B), "LinearMap"),
+    (lambda: terms.SmoothSum(()), "at least one"),
+    (lambda: terms.QuadraticSum((Smooth(quartic),)), "QuadraticTerm"),
+    (lambda: terms.ComposedSmooth(terms.L1(), Difference()), "SmoothTerm"),
+    (lambda: terms.ComposedSmooth(Smooth(quartic), B), "LinearMap"),
     (lambda: check_gradient((softplus, lambda X: X[:1, :]), X0), "shape"),
     (lambda: check_gradient((softplus, tanh), X0, directions=0), "at least one"),
 ]
@@ -244,9 +185,6 @@ def test_symmetric_up_to_rounding_is_let_through(rng):
     Quadratic(eye_array(600, format="csr"))
     with pytest.raises(ValueError, match="symmetric"):
         Quadratic(np.eye(50) + 1e-6 * np.triu(np.ones((50, 50)), 1))
-
-
-# The check of gradients.
 
 
 @laws

@@ -1,7 +1,5 @@
 """Maps whose rows are orthogonal and of one length know it: A A' = c I."""
 
-from __future__ import annotations
-
 import array_api_strict
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Orthogonal dictionaries: planted atoms are found; the codes that were eliminated are the best ones."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -67,33 +65,3 @@ def test_the_other_objectives_come_near(objective, weight, noise, seed):
     result = solve(problem, seed=seed, stop=Iterations(60) | Critical(1e-6))
     assert result.converged and missed(result.X) < 0.02
     assert result.objective <= problem.objective(ATOMS.T)
-
-
-def test_the_fourth_powers_never_fall_along_the_power_iteration():
-    # X <- polar factor of Y'(YX)^3: what linearising -g, and nothing else, comes to
-    problem = orthogonal_dictionary(samples(), n_components=N, objective="l4")
-    X = problem.M.random(3)
-    values = []
-    for _ in range(30):
-        values.append(float(problem.objective(X)))
-        X = problem.M.project(problem.g.subgradient(X))
-    assert np.all(np.diff(values) <= 1e-12)
-    end = solve(problem, seed=1, stop=Iterations(60) | Critical(1e-6)).objective
-    assert math.isclose(values[-1], end, rel_tol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"objective": "l2"}, "one of l1, l4, codes"),
-        ({"objective": "codes"}, "needs it; given None"),
-        ({"objective": "codes", "weight": 0.0}, "must be positive"),
-        ({"objective": "codes", "weight": -1.0}, "not be negative"),
-        ({"objective": "l1", "weight": 1.0}, 'belongs to objective = "codes"'),
-        ({"n_components": 9}, "9"),
-    ],
-)
-def test_refusals_are_sentences(settings, words):
-    with pytest.raises((TypeError, ValueError), match=words) as refusal:
-        orthogonal_dictionary(samples(), **{"n_components": 2, **settings})
-    assert str(refusal.value).endswith(".")

@@ -1,7 +1,5 @@
 """The penalties of sparse principal components: what they are, and what each is for."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -70,19 +68,3 @@ def test_large_loadings_are_not_shrunk(rng, penalty, flat):
     assert result.converged
     assert np.array_equal(result.y != 0, V != 0)
     assert np.max(np.abs(np.abs(result.X) - np.abs(best))) < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"penalty": "l0"}, "penalty must be one of 'l1', 'mcp', 'scad', 'group'; given 'l0'"),
-        ({"penalty": "group", "k": 3}, "k belongs to penalty='l1'; given k = 3 with 'group'"),
-        ({"gamma": 2.0}, "gamma belongs to penalty='mcp'"),
-        ({"penalty": "mcp", "a": 3.0}, "a belongs to penalty='scad'"),
-        ({"penalty": "mcp", "gamma": 0.0}, "gamma of MCP must be finite and greater than 0"),
-        ({"penalty": "scad", "a": 1.0}, "a of SCAD must be finite and greater than 1"),
-    ],
-)
-def test_bad_settings_get_a_sentence(D, settings, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        sparse_pca(D, n_components=2, weight=0.1, **settings)

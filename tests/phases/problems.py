@@ -1,7 +1,5 @@
 """Problems for the parts of OADMM, and states that no run would reach."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from orthoprox import Problem

@@ -1,7 +1,5 @@
 """Gradient steps on an augmented Lagrangian, alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The guard keeps its promise whatever the fast method does: tried with methods that misbehave on purpose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The homotopy in the weight of h, alone: one step, how it narrows, where it ends."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Blocks of projections, alone: one block from a random state, its penalties, and when they rise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Figures that nobody sees, closed after every test."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Samples and features in one picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

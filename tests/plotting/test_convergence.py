@@ -1,7 +1,5 @@
 """Curves of runs."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

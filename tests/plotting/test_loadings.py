@@ -1,7 +1,5 @@
 """Loadings as images, as bars and as tables of terms: what is in the artists is what is in the components."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

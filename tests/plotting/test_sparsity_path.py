@@ -1,7 +1,5 @@
 """What sparsity costs, drawn."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compressed modes on 128 points, against the best published values (Deng and Peng, MIALM, stored solutions)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,20 +7,41 @@ from orthoprox import Iterations, Recorder, named, solve
 from orthoprox.models import compressed_modes
 
 PUBLISHED = {0.05: 2.936859, 0.10: 4.814427}
+# Method, settings, iterations, and how far the best of three starts may be above the published value.
+RUNS = {
+    **{name: (name, {}, 10_000, 3e-3) for name in ("oadmm-ep", "oadmm-rr", "spgm-ep", "spgm-rr")},
+    **{f"{name}, oadmm": (name, {"schedule": "oadmm"}, 10_000, 3e-3) for name in ("spgm-ep", "spgm-rr")},
+    **{name: (name, {}, 10_000, 1e-4) for name in ("radmm", "socm")},
+    **{name: (name, {}, 5000, 1e-4) for name in ("manpg", "manpg-ada")},
+    "madmm": ("madmm", {}, 300, 3e-4),
+    "manial-1": ("manial-1", {}, 60, 1e-4),
+    "manial-2": ("manial-2", {}, 20, 1e-4),
+}
 
 
-@pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
+@pytest.mark.slow
+@pytest.mark.parametrize("case", RUNS)
 @pytest.mark.parametrize("weight", PUBLISHED)
-def test_the_published_optimum_is_reached(name, weight):
+def test_the_published_optimum_is_reached(case, weight):
     # Best of three starts, as the published comparison has it: single starts may still be one per cent away.
+    name, settings, most, above = RUNS[case]
     problem = compressed_modes(128, n_components=10, weight=weight)
-    solver = named(name, beta0=problem.f.lipschitz)
-    results = []
+    settings = {"beta0": problem.f.lipschitz} if name.startswith("oadmm") else settings
+    best = np.inf
     for seed in range(3):
         start = solve(problem, "subgradient", seed=seed, stop=Iterations(500), record=Recorder(every=500))
-        results.append(solve(problem, solver, start.X, stop=Iterations(10_000), record=Recorder(every=5000)))
-    assert min(result.objective for result in results) == pytest.approx(PUBLISHED[weight], rel=3e-3)
-    assert max(result.infeasibility for result in results) < 1e-12
+        result = solve(problem, named(name, **settings), start.X, stop=Iterations(most), record=Recorder(every=5000))
+        assert result.infeasibility < 1e-12
+        best = min(best, result.objective)
+    assert best < PUBLISHED[weight] * (1 + above)
+
+
+@pytest.mark.parametrize("weight", PUBLISHED)
+def test_the_default_solver_needs_no_such_start(weight):
+    problem = compressed_modes(128, n_components=10, weight=weight)
+    runs = [solve(problem, seed=seed, stop=Iterations(60), record=Recorder(every=60)) for seed in range(3)]
+    assert min(run.objective for run in runs) <= PUBLISHED[weight] * (1 + 1e-5)
+    assert max(run.infeasibility for run in runs) < 1e-12
 
 
 def test_the_quadratic_form_is_that_of_the_second_difference(rng):
@@ -35,22 +54,3 @@ def test_the_quadratic_form_is_that_of_the_second_difference(rng):
     assert problem.f.lipschitz == pytest.approx(4 / dx**2)
     assert problem.f.lipschitz >= np.linalg.norm(2 * H, 2)
     assert problem.objective(X) == pytest.approx(np.trace(X.T @ H @ X) + 0.1 * np.abs(X).sum())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"n": 2, "n_components": 1, "weight": 0.1}, "at least 3 grid points; given n = 2"),
-        ({"n": 8, "n_components": 9, "weight": 0.1}, "cannot have 9 orthonormal columns"),
-        ({"n": 8, "n_components": 2, "weight": -0.1}, "must not be negative"),
-        ({"n": 8, "n_components": 2, "weight": 0.1, "length": 0.0}, "length must be positive"),
-    ],
-)
-def test_bad_input_is_refused(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        compressed_modes(arguments.pop("n"), **arguments)
-
-
-def test_n_must_be_a_whole_number():
-    with pytest.raises(TypeError, match="whole number of grid points"):
-        compressed_modes(8.5, n_components=2, weight=0.1)

@@ -1,7 +1,5 @@
 """What must hold for every method in SOLVERS, whatever it does inside."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -41,7 +39,8 @@ def test_a_run_ends_at_a_feasible_point_with_its_own_objective(name, kind):
             solve(problem, name, stop=Iterations(3))
         return
     start = problem.M.random(5)
-    result = solve(problem, name, start, stop=Iterations(40), record=Recorder(every=10))
+    most = 8 if name == "oadmm" else 40  # its iterations are blocks of many steps
+    result = solve(problem, name, start, stop=Iterations(most), record=Recorder(every=10))
     assert np.linalg.norm(result.X.T @ result.X - np.eye(4)) <= 1e-12 * np.sqrt(4)
     assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)
     assert result.objective < float(problem.objective(start))
@@ -72,14 +71,6 @@ def test_a_penalty_of_weight_zero_is_none():
     least = np.sum(np.linalg.eigvalsh(B.T @ B)[:4]) / 2
     for problem in (Problem(M=M, f=f, h=L1(0.0)), Problem(M=M, f=f, h=L1(0.0), A=Matrix(C))):
         assert solve(problem).objective == pytest.approx(least)
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-def test_an_extension_without_theory_says_so(name):
-    problem = PROBLEMS["l1 minus largest-k"]
-    result = solve(problem, name, stop=Iterations(2))
-    said = any("dc_linearised" in note for note in result.notes)
-    assert said == (name not in ("oadmm", "oadmm-ep", "oadmm-rr"))
 
 
 @pytest.mark.parametrize("name", SOLVERS)

@@ -1,7 +1,5 @@
 """Nonnegative PCA and orthogonal NMF as problems: what they claim to be, and planted answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix
 from scipy.sparse.linalg import aslinearoperator
 
-from orthoprox import Critical, Iterations, named, solve
-from orthoprox.maps import Centred, Difference, Matrix
+from orthoprox import Critical, Iterations, solve
+from orthoprox.maps import Centred, Matrix
 from orthoprox.models import nonnegative_pca, orthogonal_nmf
 from orthoprox.models._seeding import seed_components
 from orthoprox.solvers import Assignment
@@ -115,39 +113,3 @@ def test_scattered_columns_differ_by_seed_and_not_by_call() -> None:
 def test_scattered_columns_of_nothing() -> None:
     X = seed_components(nonnegative_pca(np.zeros((3, 5)), n_components=4), 0, DATA)
     assert np.allclose(X.T @ X, np.eye(4))
-
-
-@pytest.mark.parametrize("r", [3, 5])
-def test_obcd_goes_on_where_the_alternation_ends(r: int) -> None:
-    problem = nonnegative_pca(DATA - DATA.mean(axis=0), n_components=r)
-    X0 = seed_components(problem, 4, DATA)
-    ours = solve(problem, Assignment(), X0, stop=Iterations(300))
-    pairs = solve(problem, named("obcd", sweep="jacobi"), ours.X, stop=Iterations(50))
-    assert ours.objective <= float(problem.objective(X0))
-    assert pairs.objective <= ours.objective + 1e-12
-    assert np.min(pairs.X) >= 0
-
-
-@pytest.mark.parametrize(
-    ("data", "error", "sentence"),
-    [
-        (-DATA, ValueError, "must not be negative; given 84 negative entries"),
-        (csr_array(-DATA), ValueError, "must not be negative; given 84 negative entries"),
-        (Matrix(DATA), TypeError, "array or a SciPy sparse matrix"),
-        (aslinearoperator(DATA), TypeError, "nonnegative_pca on their transpose"),
-        ([[1.0]], TypeError, "X must be an array"),
-        (DATA * np.nan, ValueError, "X must be finite"),
-    ],
-)
-def test_what_cannot_be_factorised(data: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        orthogonal_nmf(data, n_components=2)
-
-
-def test_what_has_no_components() -> None:
-    with pytest.raises(ValueError, match="known number of features"):
-        nonnegative_pca(Difference(), n_components=2)
-    with pytest.raises(ValueError, match="must not be negative"):
-        nonnegative_pca(DATA, n_components=2, weight=-1.0)
-    with pytest.raises(ValueError, match="1 <= r <= n"):
-        orthogonal_nmf(DATA, n_components=15)

@@ -1,7 +1,5 @@
 """What the default solver reaches: sparse PCA of four kinds, modes, subspaces with outliers, dictionaries."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, solve
 from orthoprox.maps import Matrix
-from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.models import sparse_pca
 from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2
 
 
@@ -81,14 +79,6 @@ def test_weakly_convex_penalties(penalty):
     assert result.objective < float(problem.objective(problem.M.random(100)))
 
 
-@pytest.mark.parametrize(("weight", "published"), [(0.05, 2.936859), (0.1, 4.814427)])
-def test_compressed_modes_reach_the_best_published_value(weight, published):
-    problem = compressed_modes(128, n_components=10, weight=weight)
-    runs = [solve(problem, seed=seed, stop=Iterations(60), record=Recorder(every=60)) for seed in range(3)]
-    assert min(run.objective for run in runs) <= published * (1 + 1e-5)
-    assert max(run.infeasibility for run in runs) < 1e-12
-
-
 def test_the_normals_of_a_subspace_among_outliers():
     """Dual principal component pursuit: rows of Y'X that are zero belong to the subspace."""
     rng = np.random.default_rng(3)
@@ -112,8 +102,6 @@ def test_a_dictionary_is_found_up_to_signs_and_order():
     assert sorted(np.argmax(match, axis=1)) == list(range(d))
 
 
-# ------------------------------------------------------------------ real data
-
 BARS = {"mnist": (0.88, 0.79), "tdt2": (0.975, 0.95), "sector": (0.994, 0.985), "randn": (0.82, 0.62)}
 """The least variance relative to that of PCA, with 20 % and with 10 % of the entries."""
 
@@ -132,23 +120,3 @@ def test_the_papers_problem_keeps_most_of_the_variance(name, which, shared_data)
     assert np.count_nonzero(result.X) <= k
     assert result.infeasibility < 1e-12
     assert result.converged
-
-
-GENES = {
-    ("arabidopsis_118x834.npz", 10, 0.4): -481.1,
-    ("arabidopsis_118x834.npz", 20, 0.4): -509.3,
-    ("leukemia_72x1255.npz", 10, 0.4): -657.8,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", GENES, ids=lambda row: "-".join(map(str, row)))
-def test_gene_expressions_reach_the_published_value(row, shared_data):
-    file, r, weight = row
-    B = np.load(shared_data / file)["X"]
-    B = B - B.mean(axis=0)
-    sizes = np.linalg.norm(B, axis=0)
-    B = B / np.where(sizes > 0, sizes, 1.0)
-    problem = Problem.of(ExplainedVariance(B, weight=2.0) + weight * L1(), over=Stiefel(B.shape[1], r))
-    values = [solved(problem, seed).objective for seed in range(5)]
-    assert min(values) <= GENES[row] * (1 - 1e-3)

@@ -1,26 +1,11 @@
 """Problems on which single steps are tried: with and without g, A = I and not, convex and weakly convex h."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Problem, Stiefel, terms
 from orthoprox.maps import Centred, Difference, Entries, Matrix
 from orthoprox.models import sparse_pca
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    ExplainedVariance,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Linear,
-    NegativePart,
-    Quadratic,
-    Smooth,
-)
+from orthoprox.terms import L1, ExplainedVariance, LargestK, LeastSquares, Linear, NegativePart, Quadratic, Smooth
 
 N, R = 9, 3
 M = Stiefel(N, R)
@@ -42,11 +27,14 @@ def quartic(X):
 PROBLEMS = {
     "l1 minus largest-k": sparse_pca(B, n_components=R, weight=0.5, k=8),
     "plain l1, centred": Problem.of(ExplainedVariance(Centred(B), 0.3) + 0.7 * L1(), over=M),
-    "groups of a matrix": Problem.of(Quadratic(S) + Linear(T) + 0.8 * GroupL2() @ Matrix(C), over=M),
-    "mcp of differences": Problem.of(LeastSquares(B, Y, 0.2) + 0.4 * MCP(0.6, 3.0) @ Difference(), over=M),
-    "scad minus largest-k": Problem.of(Quadratic(S, 0.5) - 0.3 * LargestK(5) + 0.3 * SCAD(0.5, 3.7), over=M),
+    "groups of a matrix": Problem.of(Quadratic(S) + Linear(T) + 0.8 * terms.GroupL2() @ Matrix(C), over=M),
+    "mcp of differences": Problem.of(LeastSquares(B, Y, 0.2) + 0.4 * terms.MCP(0.6, 3.0) @ Difference(), over=M),
+    "scad minus largest-k": Problem.of(Quadratic(S, 0.5) - 0.3 * LargestK(5) + 0.3 * terms.SCAD(0.5, 3.7), over=M),
     "stacked": Problem.of(
-        ExplainedVariance(B, 0.1) + 0.3 * L1() @ Matrix(C) + 0.6 * NegativePart() + 0.2 * Huber(0.3) @ Entries(MASK),
+        ExplainedVariance(B, 0.1)
+        + 0.3 * L1() @ Matrix(C)
+        + 0.6 * NegativePart()
+        + terms.Huber(0.3, 0.2) @ Entries(MASK),
         over=M,
     ),
     "entries": Problem.of(ExplainedVariance(B, 0.1) - 0.2 * LargestK(4) + 0.5 * L1() @ Entries(MASK), over=M),
@@ -62,6 +50,11 @@ def random_triple(problem, seed):
     y = problem.A(X) + 0.3 * rng.standard_normal(problem.shape)
     z = 0.5 * rng.uniform(-1, 1, problem.shape)
     return rng, X, X_prev, y, z
+
+
+def lipschitz(problem, unknown=30.0):
+    """The constant of f, or the one that a state of a run may hold for it."""
+    return unknown if problem.f.lipschitz is None else problem.f.lipschitz
 
 
 def numerical_gradient(function, X, step=1e-6):

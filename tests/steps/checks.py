@@ -1,9 +1,8 @@
 """What step tests share: factors and products from their definitions, and counters of products."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from orthoprox import terms
 from orthoprox.maps import Gram
 from orthoprox.terms.envelope import envelope_gradient
 
@@ -39,18 +38,6 @@ def check_products(problem, point, atol=1e-10):
     assert fresh.HX is None or np.allclose(fresh.HX, point.HX, atol=atol)
 
 
-def check_doublings(L, first):
-    """An estimate of L_f was doubled some number of times."""
-    doublings = np.log2(L / first)
-    assert doublings >= 1 and abs(doublings - round(doublings)) < 1e-9
-
-
-def check_majorises(f, X, X_new, L):
-    """The quadratic model of f at X with the constant L is an upper bound at X_new."""
-    D = X_new - X
-    return f.value(X_new) <= f.value(X) + np.sum(f.gradient(X) * D) + L / 2 * np.sum(D**2) + 1e-12
-
-
 def count_calls(monkeypatch, kind=Gram, name="__call__"):
     """A list that grows with every product with a map of a kind: the objects that were multiplied by."""
     calls, original = [], getattr(kind, name)
@@ -79,3 +66,31 @@ def check_smoothed_certificate(problem, solver, state, mu):
     assert np.allclose(certificate.y, problem.h.prox(AX, mu), atol=1e-13)
     assert np.allclose(certificate.z, envelope_gradient(problem.h, AX, mu), atol=1e-12)
     assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-9
+
+
+def prox_terms(n, r):
+    """One h of each kind for n-by-r arrays: convex and weakly convex, with and without a derivative of the prox."""
+    rng = np.random.default_rng(n)
+    return {
+        "l1": 0.6 * terms.L1(),
+        "weighted": terms.WeightedL1(rng.uniform(0.1, 1.0, (n, r))),
+        "huber": 0.7 * terms.Huber(0.2),
+        "negative part": 0.8 * terms.NegativePart(),
+        "mcp": 0.5 * terms.MCP(0.5, 3.0),
+        "scad": 0.5 * terms.SCAD(0.5, 3.7),
+        "rows": 0.7 * terms.GroupL2("rows"),
+        "columns": 0.9 * terms.GroupL2("columns"),
+        "largest": 1.5 * terms.LInf(),
+        "nuclear": 0.5 * terms.Nuclear(),
+        "shifted": terms.Shifted(0.5 * terms.GroupL2(), rng.standard_normal((n, r)), 1.4),
+        "two terms": terms.SeparableSum((0.5 * terms.L1(), terms.GroupL2()), (2, n - 2), 1.2),
+        "nothing": terms.Zero(),
+    }
+
+
+def check_best_tangent_step(cost, M, X, V, rng, slack):
+    """No other tangent direction, near or far, costs less than V."""
+    for scale in (1e-4, 1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(5):
+            assert cost(V) <= cost(M.tangent(X, V + scale * rng.standard_normal(X.shape))) + slack
+    assert cost(V) <= cost(0 * V) + slack

@@ -1,13 +1,8 @@
-"""The inner descent of MADMM and ManIAL from its definition, and known answers for methods with inner loops."""
-
-from __future__ import annotations
+"""The inner descent of MADMM and ManIAL from its definition."""
 
 import numpy as np
 
-from orthoprox import named
-from orthoprox.models import compressed_modes
 from steps.cases import numerical_gradient
-from steps.checks import walk
 
 
 def psi(problem, X, xi, nu, c, fixed):
@@ -48,21 +43,3 @@ def descent(problem, value, X, *, a, ell, most, tolerance=0.0):
         C = (0.85 * Q * C + value(X_new)) / Q_new
         X, g, Q = X_new, g_new, Q_new
     return X, a, all_trials, C
-
-
-MODES = {0.05: 2.936859, 0.1: 4.814427}
-"""Compressed modes on 128 points, ten of them: the weight and the best published value."""
-
-
-def best_of_three_starts(solver, weight, steps):
-    """The lowest value from three random points, each improved by 500 subgradient steps first."""
-    problem = compressed_modes(128, n_components=10, weight=weight)
-    solver = solver.for_problem(problem)
-    return min(
-        float(problem.objective(solver.point(walk(problem, solver, warm(problem, seed), steps)))) for seed in range(3)
-    )
-
-
-def warm(problem, seed):
-    method = named("subgradient")
-    return method.point(walk(problem, method, problem.M.random(seed), 500))

@@ -1,7 +1,5 @@
 """OBCD from its definition: the best V of a pair by all kinks and all roots of quartics, and pair after pair."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The alternation for nonnegative components: each step the best there is, never uphill, and fixed points critical."""
 
-from __future__ import annotations
-
 from itertools import islice, product
 from typing import Any
 
@@ -120,22 +118,15 @@ def test_owners_that_are_not_best_do_not_pass_as_critical() -> None:
     assert np.argmax(new.now.X, axis=1).tolist() == [0, 0, 1, 1]
 
 
-def test_an_empty_column_gets_the_row_that_gains_most() -> None:
+def test_empty_columns_get_the_row_that_gains_most_but_no_only_row() -> None:
     P = np.array([[3.0, -1.0], [2.0, -1.0], [1.0, 0.0], [-1.0, -1.0]])
-    squares = np.array([9.0, 9.0, 4.0, 4.5])
-    X = assigned(P, squares)  # gains: 0, 5, 3, 4.5
+    X = assigned(P, np.array([9.0, 9.0, 4.0, 4.5]))  # gains: 0, 5, 3, 4.5
     assert X[:, 1].tolist() == [0, 1, 0, 0]
     assert np.allclose(X[:, 0], np.array([3, 0, 1, 0]) / np.sqrt(10))
-
-
-def test_no_column_loses_its_only_row_to_another() -> None:
     X = assigned(np.array([[1.0, 0.0, -1.0], [1.0, 0.0, -1.0], [0.0, 1.0, -1.0]]), np.array([1.0, 1.5, 100.0]))
     assert X.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
-
-
-def test_data_of_zeros_are_no_trouble() -> None:
-    result = solve(nonnegative_pca(np.zeros((4, 5)), n_components=3), Assignment())
-    assert nonnegative_and_orthonormal(result.X) and result.objective == 0 and result.converged
+    nothing = solve(nonnegative_pca(np.zeros((4, 5)), n_components=3), Assignment())
+    assert nonnegative_and_orthonormal(nothing.X) and nothing.objective == 0 and nothing.converged
 
 
 def test_a_nonnegative_start_stays_and_another_is_led_to_the_constraint() -> None:
@@ -145,16 +136,13 @@ def test_a_nonnegative_start_stays_and_another_is_led_to_the_constraint() -> Non
     assert nonnegative_and_orthonormal(solver.init(problem, problem.M.random(3)).now.X)
 
 
-def test_another_array_library_takes_the_same_steps() -> None:
+def test_another_array_library_takes_the_same_steps_and_single_precision_stays() -> None:
     D = drawn(9, 12, 1, signs=True)
     here, there = (nonnegative_pca(convert(D), n_components=10) for convert in (np.asarray, array_api_strict.asarray))
     first = solve(here, Assignment(), seed=5, stop=Iterations(10))
     second = solve(there, Assignment(), seed=5, stop=Iterations(10))
     assert type(second.X) is type(array_api_strict.asarray(D))
     assert np.allclose(np.asarray(second.X), first.X, rtol=0, atol=1e-12)
-
-
-def test_single_precision_stays() -> None:
     result = solve(nonnegative_pca(drawn(9, 12, 1, signs=True).astype(np.float32), n_components=4), Assignment())
     assert result.X.dtype == np.float32 and np.max(np.abs(result.X.T @ result.X - np.eye(4))) <= 1e-6
 

@@ -1,57 +1,30 @@
 """One step of ManPG and ManPG-Ada from a random state, against the definition of the method."""
 
-from __future__ import annotations
-
-import array_api_strict
 import numpy as np
 import pytest
 
 from orthoprox import Critical, Iterations, Problem, Recorder, UnsupportedProblem, named, solve
 from orthoprox._fields import replace
 from orthoprox.maps import LinearMap, Matrix, Selection
-from orthoprox.models import sparse_pca
 from orthoprox.problem import criticality
 from orthoprox.solvers import ManPG, ManPGState, manpg
 from orthoprox.solvers.manpg import _LOOSE, _LOOSE_GAP, _TIGHT, _TIGHT_GAP
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    ExplainedVariance,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Linear,
-    LInf,
-    Nuclear,
-    Quadratic,
-    SeparableSum,
-    Shifted,
-    Smooth,
-    WeightedL1,
-)
-from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, Y, quartic
-from steps.checks import check_products, smooth_gradient, sym
+from orthoprox.terms import L1, MCP, SCAD, GroupL2, LargestK, Linear, LInf, Nuclear, Quadratic, Smooth
+from steps.cases import PROBLEMS, C, M, N, R, S, T, quartic
+from steps.checks import check_products, prox_terms, smooth_gradient, sym
 
 Q = 1.6 * np.linalg.qr(np.random.default_rng(8).standard_normal((N, N)))[0]
+KNOWN = {kind: h for kind, h in prox_terms(N, R).items() if h.has_prox_derivative}
 PLAIN = {
     **{name: PROBLEMS[name] for name in ("l1 minus largest-k", "plain l1, centred", "scad minus largest-k")},
     **{name: PROBLEMS[name] for name in ("own function", "own function, unknown constant")},
-    "rows": Problem.of(Quadratic(S) + Linear(T) + 0.8 * GroupL2(), over=M),
-    "columns": Problem.of(LeastSquares(B, Y, 0.2) - 0.2 * LargestK(4) + 2.5 * GroupL2("columns"), over=M),
-    "shifted": Problem.of(Quadratic(S) + Shifted(0.5 * L1(), T, 0.7), over=M),
-    "huber": Problem.of(ExplainedVariance(B, 0.1) + 0.6 * Huber(0.2), over=M),
-    "mcp": Problem.of(ExplainedVariance(B, 0.1) + 0.3 * MCP(0.6, 3.0), over=M),
-    "weights": Problem.of(ExplainedVariance(B, 0.1) + 0.3 * WeightedL1(1.0 + MASK), over=M),
-    "smooth": Problem.of(Quadratic(S) + Linear(T), over=M),
+    **{kind: Problem.of(Quadratic(S) + Linear(T) - 0.2 * LargestK(4) + h, over=M) for kind, h in KNOWN.items()},
 }
 TIGHT_MAPS = {
     "l1 of a turned space": Problem.of(Quadratic(S) - 0.2 * LargestK(4) + 0.5 * L1() @ Matrix(Q), over=M),
     "rows of some rows": Problem.of(Quadratic(S) + Linear(T) + 0.8 * GroupL2() @ Matrix(Q[:5]), over=M),
     "mcp of chosen rows": Problem.of(Quadratic(S) + 0.3 * MCP(0.6, 3.0) @ Selection([7, 2, 4], columns=N), over=M),
     "columns, scaled": Problem(M=M, f=Quadratic(S), h=0.7 * GroupL2("columns"), A=-0.5 * Matrix(Q[2:])),
-    "two terms": Problem(M=M, f=Quadratic(S), h=SeparableSum((L1(0.5), GroupL2()), (4, 5)), A=Matrix(Q)),
 }
 DUAL = {
     **{name: PROBLEMS[name] for name in ("groups of a matrix", "stacked", "entries", "l1 minus largest-k")},
@@ -84,40 +57,39 @@ def take_step(key, seed, scale, *, name="manpg", settings=None, **changes):
     return problem, solver, old, solver.step(problem, old)
 
 
-@pytest.fixture(
-    params=[(key, seed, scale) for key in CASES for seed, scale in enumerate(SCALES)],
-    ids=lambda p: f"{p[0][0]}-{p[0][1]}-{p[2]}",
-)
-def case(request):
-    return take_step(*request.param)
-
-
-def test_X_is_the_first_fraction_of_V_that_decreases_enough(case):
-    problem, solver, old, new = case
-    X, V = old.now.X, old.V
-    alpha = 1.0
-    while problem.objective(problem.M.project(X + alpha * V)) > (
-        problem.objective(X) - 0.4 * alpha / LENGTH * np.sum(V * V)
-    ):
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("key", CASES, ids="-".join)
+def test_a_step_is_as_defined(key, scale):
+    problem, solver, old, new = take_step(key, SCALES.index(scale), scale)
+    # X is the first fraction of V that decreases enough
+    X, V, alpha = old.now.X, old.V, 1.0
+    while problem.objective(M.project(X + alpha * V)) > problem.objective(X) - 0.4 * alpha / LENGTH * np.sum(V * V):
         alpha *= 0.6
         if alpha < 1e-3:
             break
     assert new.alpha == pytest.approx(alpha)
-    assert np.allclose(new.now.X, problem.M.project(X + alpha * V), atol=1e-12)
+    assert np.allclose(new.now.X, M.project(X + alpha * V), atol=1e-12)
     assert new.failures == (alpha < 1e-3)
     assert (new.t, new.length, new.length0, solver.work(new)) == (STEP + 1, LENGTH, 0.03, STEP + 1)
     check_products(problem, new.now)
+    check_direction(problem, solver, new)
+    # two parts of the certificate are exact
+    certificate = solver.certificate(problem, new)
+    assert certificate.point is new.now and solver.point(new) is new.now.X
+    found = criticality(problem, certificate)
+    assert found.dual < 1e-9
+    assert found.primal == pytest.approx(np.linalg.norm(new.now.AX - new.y), abs=1e-12)
+    assert found.stationarity == pytest.approx(np.linalg.norm(M.tangent(new.now.X, new.V)) / LENGTH, abs=1e-9)
 
 
-def test_V_solves_the_tangent_subproblem_at_the_new_point(case):
-    problem, solver, _, new = case
+def check_direction(problem, solver, new):
+    """V solves the tangent subproblem at the new point."""
     X, V, rng = new.now.X, new.V, np.random.default_rng(0)
     G = smooth_gradient(problem, X)
     if solver.inner == "newton":
         largest, share = _TIGHT if new.failures else _LOOSE
-        E = X.T @ V + V.T @ X
+        E, allowed = X.T @ V + V.T @ X, 1e-4
         assert np.sum(E * E) <= max(min(largest, share * np.sum(V * V)), 1e-26)
-        allowed = 1e-4
         W = problem.A(X - LENGTH * G + 2 * LENGTH * X @ new.multiplier)
         assert np.allclose(new.y, problem.h.prox(W, LENGTH * problem.A.tightness), atol=1e-12)
         assert np.allclose(new.y, problem.A(X + V), atol=1e-12)
@@ -127,22 +99,8 @@ def test_V_solves_the_tangent_subproblem_at_the_new_point(case):
         assert np.allclose(V, -LENGTH * M.tangent(X, G + problem.A.adjoint(new.multiplier)), atol=1e-12)
         least, share = _TIGHT_GAP if new.failures else _LOOSE_GAP
         allowed = max(least, share / LENGTH * np.sum(V * V)) * (1 + 1e-9) + 1e-13
-    here = model(problem, X, V, LENGTH)
-    for scale in (1e-3, 1e-2, 0.1, 1.0):
-        rival = problem.M.tangent(X, V + scale * rng.standard_normal((N, R)))
-        assert here <= model(problem, X, rival, LENGTH) + allowed
-
-
-def test_the_certificate_is_exact_in_two_of_its_parts(case):
-    problem, solver, _, new = case
-    certificate = solver.certificate(problem, new)
-    assert certificate.point is new.now
-    assert solver.point(new) is new.now.X
-    found = criticality(problem, certificate)
-    assert found.dual < 1e-9
-    assert found.primal == pytest.approx(np.linalg.norm(new.now.AX - new.y), abs=1e-12)
-    tangent = problem.M.tangent(new.now.X, new.V)
-    assert found.stationarity == pytest.approx(np.linalg.norm(tangent) / LENGTH, abs=1e-9)
+    rivals = [M.tangent(X, V + scale * rng.standard_normal((N, R))) for scale in (1e-3, 1e-2, 0.1, 1.0)]
+    assert all(model(problem, X, V, LENGTH) <= model(problem, X, rival, LENGTH) + allowed for rival in rivals)
 
 
 @pytest.mark.parametrize("scale", [0.02, 3.0])
@@ -258,7 +216,7 @@ def test_problems_outside_the_scope_are_refused(name):
 
 
 RUNS = {
-    **{key: CASES[key] for key in CASES if key[0] in {*TIGHT_MAPS, *DUAL}},
+    **{key: CASES[key] for key in CASES if key[0] in {*TIGHT_MAPS, *DUAL} - {"stacked"}},  # which takes long
     ("own function, rows", "newton"): Problem.of(Smooth(quartic) + 0.3 * GroupL2(), over=M),
     ("backwards", "dual"): BACKWARDS,
 }
@@ -274,24 +232,3 @@ def test_a_run_converges_and_never_goes_up(name, key):
     assert result.infeasibility < 1e-12
     unmapped = ("l1 minus largest-k", "largest magnitude", "own function, rows")
     assert any("a map other than the identity" in note for note in result.notes) == (key[0] not in unmapped)
-
-
-STRICT = {
-    "plain": ("newton", lambda a: sparse_pca(a(B), n_components=R, weight=0.5, k=8)),
-    "tight": ("newton", lambda a: Problem.of(Quadratic(a(S)) + 0.8 * GroupL2() @ Matrix(a(Q[:5])), over=M)),
-    "any map": ("dual", lambda a: Problem.of(Quadratic(a(S)) + 0.8 * GroupL2() @ Matrix(a(C)), over=M)),
-}
-
-
-@pytest.mark.parametrize("kind", STRICT)
-def test_the_same_steps_in_the_strict_library(kind):
-    array_api_strict.set_array_api_strict_flags(boolean_indexing=False)
-    inner, make = STRICT[kind]
-    here, there = make(np.asarray), make(array_api_strict.asarray)
-    solver = named("manpg-ada", inner=inner).for_problem(here)
-    one, other = solver.init(here, M.random(3)), solver.init(there, array_api_strict.asarray(M.random(3)))
-    for _ in range(12):
-        assert np.allclose(one.now.X, np.asarray(other.now.X), atol=1e-10)
-        assert np.allclose(one.y, np.asarray(other.y), atol=1e-8)
-        assert one.inner == other.inner
-        one, other = solver.step(here, one), solver.step(there, other)

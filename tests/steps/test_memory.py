@@ -1,7 +1,5 @@
 """A step takes no more memory than twelve arrays of X's size, old and new state included."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps of OBCD from random states, against single pair updates written from the definition."""
 
-from __future__ import annotations
-
 import importlib.util
 from itertools import islice, pairwise, product
 
@@ -9,32 +7,18 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from orthoprox import Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, iterate, named, solve
+from orthoprox import Iterations, Problem, Recorder, Stiefel, UnsupportedProblem, iterate, named, solve, terms
 from orthoprox.backends import _obcd
 from orthoprox.backends import _obcd_sequential as kernel
 from orthoprox.backends._obcd_jumps import signed_start
 from orthoprox.maps import Difference, Entries, Identity, Matrix
 from orthoprox.problem import criticality
 from orthoprox.solvers import OBCDState, obcd
-from orthoprox.terms import (
-    L0,
-    L1,
-    MCP,
-    ExplainedVariance,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Linear,
-    NegativePart,
-    Nonnegative,
-    Quadratic,
-    WeightedL1,
-)
+from orthoprox.terms import L0, L1, ExplainedVariance, LeastSquares, NegativePart, Nonnegative, Quadratic, WeightedL1
 from steps.cases import MASK, B, M, N, R, S, Y, random_triple
 from steps.cases import PROBLEMS as CASES
 from steps.cases import T as SLOPE
-from steps.checks import check_doublings, check_majorises, check_products, smooth_gradient, tangent
+from steps.checks import check_products, smooth_gradient, tangent
 from steps.obcd_naive import HAS_NUMBA, mixed_point, naive_rounds, needs_numba, signs_of, sparse_point
 
 C_WEIGHTS = np.random.default_rng(3).random((N, R)) * (np.random.default_rng(4).random((N, R)) < 0.7)
@@ -46,9 +30,9 @@ KINKS = {
     "scaled": Problem.of(Quadratic(S) + 0.4 * NegativePart() @ (-2.0 * (Entries(MASK) @ Identity())), over=M),
 }
 JUMPS = {
-    "l0": Problem.of(ExplainedVariance(B, 0.1) + Linear(SLOPE, 0.2) + 0.05 * L0(), over=M),
+    "l0": Problem.of(ExplainedVariance(B, 0.1) + terms.Linear(SLOPE, 0.2) + 0.05 * L0(), over=M),
     "l0 of some entries, with g": Problem.of(
-        Quadratic(S, 0.5) - 0.1 * LargestK(5) + 0.2 * L0() @ (-2.0 * (Entries(MASK) @ Identity())), over=M
+        Quadratic(S, 0.5) - 0.1 * terms.LargestK(5) + 0.2 * L0() @ (-2.0 * (Entries(MASK) @ Identity())), over=M
     ),
     "nonnegative": Problem.of(LeastSquares(B, Y, 0.1) + Nonnegative(), over=M),
     "nonpositive where": Problem.of(Quadratic(S) + 3.0 * Nonnegative() @ (-2.0 * Entries(MASK)), over=M),
@@ -78,9 +62,6 @@ def take_step(name, seed, **settings):
     return problem, solver, old, solver.step(problem, old)
 
 
-# ---------------------------------------------------------------- the step
-
-
 @pytest.mark.parametrize("sweep", SWEEPS)
 @pytest.mark.parametrize("kind", ["random", "cyclic"])
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -103,32 +84,6 @@ def test_a_step_takes_the_best_turn_of_every_pair(name, kind, sweep):
         assert 0 <= new.moved <= 2 * (N // 2) and (new.largest > 0) == (new.moved > 0)
         moved += new.moved
     assert moved > (0 if name in KINKS or kind == "cyclic" else 4)
-
-
-def test_an_unknown_curvature_is_doubled_until_it_fits():
-    problem = CASES["own function, unknown constant"]
-    _, X, _, _, _ = random_triple(problem, 1)
-    solver = named("obcd", alpha=ALPHA).for_problem(problem)
-    assert solver.sweep == "jacobi"
-    new = solver.step(problem, state_at(solver, problem, X, 0, L=1e-3))
-    check_doublings(new.L, 1e-3)
-    pairs = [_obcd.random_pairs(N, np.random.default_rng((0, 0)))]
-    enough, little = (naive_rounds(problem, X, pairs, ALPHA, majorised=L) for L in (new.L, new.L / 2))
-    assert check_majorises(problem.f, X, enough, new.L) and not check_majorises(problem.f, X, little, new.L / 2)
-    assert np.allclose(new.now.X, enough, atol=1e-6)
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("kind", SETS)
-def test_steps_depend_on_seed_and_t_alone(sweep, kind):
-    settings = {"sweep": sweep, "working_set": kind, "rounds": 2}
-    problem, _, old, new = take_step("plain l1, centred", 1, **settings)
-    assert np.array_equal(new.now.X, take_step("plain l1, centred", 1, **settings)[3].now.X)
-    solver = named("obcd", **settings, seed=2, alpha=ALPHA)
-    other, later = (solver.step(problem, OBCDState(**{**vars(old), "t": t})) for t in (T, T + 1))
-    if kind in ("random", "cyclic"):  # all rows are one group here, of which the greedy choice is the same
-        assert np.array_equal(other.now.X, new.now.X) == (kind == "cyclic")
-        assert not np.array_equal(other.now.X, later.now.X)
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
@@ -198,9 +153,6 @@ def test_a_run_with_signs_begins_at_the_rounded_start(sweep):
     assert solve(problem, named("obcd", sweep=sweep), X, stop=Iterations(0)).X is X
 
 
-# ---------------------------------------------------------------- the certificate
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_certificate_has_the_best_multiplier_there_is(name, monkeypatch):
     monkeypatch.setattr(obcd, "MULTIPLIER_STEPS", 3000)
@@ -229,9 +181,6 @@ def test_the_certificate_has_the_best_multiplier_there_is(name, monkeypatch):
     assert parts.stationarity == pytest.approx(np.linalg.norm(least), abs=1e-6)
 
 
-# ---------------------------------------------------------------- known answers
-
-
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_a_heavy_count_leaves_one_entry_in_a_column(rng, sweep):
     D = rng.standard_normal((50, 12)) * rng.uniform(0.5, 1.5, 12)
@@ -245,57 +194,6 @@ def test_a_heavy_count_leaves_one_entry_in_a_column(rng, sweep):
         assert result.objective == pytest.approx(10.0 * 3 - kept.sum() / 2, rel=1e-12)
         assert result.criticality < 1e-9
         assert result.state.moved == 0
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
-def test_planted_nonnegative_components_are_found(sweep):
-    rng, n, r, m = np.random.default_rng(2), 24, 3, 400
-    V = np.kron(np.eye(r), np.ones((8, 1))) * rng.uniform(0.5, 1.5, (n, 1))
-    V = V / np.linalg.norm(V, axis=0)
-    D = rng.standard_normal((m, r)) * np.array([4.0, 3.5, 3.0]) @ V.T + 0.1 * rng.standard_normal((m, n))
-    problem = Problem.of(ExplainedVariance(D, 1 / m) + Nonnegative(), over=Stiefel(n, r))
-    # Some starts end where no pair of rows can change its column: the best of three. Jacobi keeps its blocks.
-    starts = [problem.M.random(seed) for seed in range(3)] if sweep == "sequential" else [(V > 0) / np.sqrt(8)]
-    solver, most = named("obcd", sweep=sweep), 300 if sweep == "sequential" else 600
-    runs = [solve(problem, solver, X, stop=Iterations(most), record=Recorder(every=most)) for X in starts]
-    best = min(runs, key=lambda run: run.objective)
-    assert (best.X >= 0).all()
-    assert np.min(np.max(best.X.T @ V, axis=0)) > 0.999
-    assert best.objective <= problem.objective(V)
-    assert best.infeasibility < 1e-13
-    assert best.criticality < 1e-5 or sweep == "jacobi"
-
-
-# ---------------------------------------------------------------- libraries, settings, scope
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("kind", ["weights", "l0", "nonnegative"])
-def test_the_same_in_another_array_library(sweep, kind):
-    strict = pytest.importorskip("array_api_strict")
-    last = {}
-    for convert in (np.asarray, strict.asarray):
-        h = {"weights": 0.5 * WeightedL1(convert(C_WEIGHTS)), "l0": 0.05 * L0(), "nonnegative": Nonnegative()}[kind]
-        g = 0.1 * L1() if kind == "weights" else 0.0
-        problem = Problem.of(LeastSquares(convert(B), convert(Y), 0.1) - g + h, over=M)
-        solver = named("obcd", sweep=sweep).for_problem(problem)
-        state = next(islice(iterate(problem, solver, solver.init(problem, convert(M.random(3)))), 5, None))
-        certificate = solver.certificate(problem, state)
-        assert type(solver.point(state)) is type(certificate.z) is type(convert(B))
-        last[convert] = [np.asarray(a) for a in (state.now.X, state.now.HX, certificate.y, certificate.z)]
-    assert np.allclose(*last.values(), atol=1e-12)
-
-
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("h", [0.05 * L0(), Nonnegative()], ids=["l0", "nonnegative"])
-def test_single_precision_keeps_zeros_and_signs(sweep, h):
-    problem = Problem.of(LeastSquares(B.astype(np.float32), Y.astype(np.float32), 0.1) + h, over=M)
-    result = solve(problem, named("obcd", sweep=sweep), stop=Iterations(60), record=Recorder(every=60))
-    assert result.X.dtype == np.float32
-    assert np.isfinite(result.objective)
-    assert result.infeasibility < 500 * np.finfo(np.float32).eps * np.sqrt(R)
-    assert np.count_nonzero(result.X) < N * R
-    assert not ((result.X != 0) & (np.abs(result.X) < 500 * 2.0**-23)).any()  # rounding errors of this float type
 
 
 def test_settings_are_chosen_for_the_problem(monkeypatch):
@@ -327,9 +225,9 @@ def test_without_numba(monkeypatch):
 @pytest.mark.parametrize(
     ("problem", "sentence"),
     [
-        (Problem.of(Quadratic(S) + MCP(), over=M), "obcd needs a convex h; given MCP"),
-        (Problem.of(Quadratic(S) + GroupL2(), over=M), "obcd needs an h that acts entry by entry; given GroupL2"),
-        (Problem.of(Quadratic(S) + Huber(), over=M), "entrywise separable h with a known 1-D structure.*given Huber"),
+        (Problem.of(Quadratic(S) + terms.MCP(), over=M), "obcd needs a convex h; given MCP"),
+        (Problem.of(Quadratic(S) + terms.GroupL2(), over=M), "obcd needs an h that acts entry by entry; given GroupL2"),
+        (Problem.of(Quadratic(S) + terms.Huber(), over=M), "h with a known 1-D structure.*given Huber"),
         (Problem.of(Quadratic(S) + L1() @ Difference(), over=M), r"separable in X \(A = I.*given Difference"),
         (Problem.of(Quadratic(S) + L1() @ (Identity() - Matrix(S)), over=M), "separable in X.*given Sum"),
         (Problem.of(L1() @ Identity(), over=Stiefel(1, 1)), "needs n >= 2; given n = 1"),

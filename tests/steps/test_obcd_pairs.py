@@ -1,7 +1,5 @@
 """The best turn of a pair of rows, the working sets of OBCD, and the start that a run with signs is given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -15,8 +13,6 @@ from steps.obcd_naive import GRID, mixed_point, naive_pair, needs_numba, signs_o
 
 ALPHA, SMALL = 1e-2, 1e-13
 both_sweeps = pytest.mark.parametrize("kind", ["exact", "majorised"])
-
-# ---------------------------------------------------------------- the pair
 
 
 def random_pair(case, h):
@@ -179,9 +175,6 @@ def test_compiled_and_plain_sweeps_agree(h):
     assert np.array_equal(plain[0] == 0, fast[0] == 0)
 
 
-# ---------------------------------------------------------------- working sets
-
-
 @pytest.mark.parametrize("n", [2, 3, 8, 9])
 def test_cyclic_rounds_meet_every_pair_once(n):
     rounds = [_obcd.cyclic_pairs(n, number) for number in range(n - 1 + n % 2)]
@@ -215,9 +208,6 @@ def test_a_greedy_choice_sees_no_slope_in_a_jump():
     X = M.random(1)
     assert _obcd.slopes(signs_of(np.ones((N, R))), X) == 0.0
     assert np.array_equal(_obcd.slopes(2.0 * np.ones((N, R)), X), 2 * np.sign(X))
-
-
-# ---------------------------------------------------------------- the start
 
 
 @pytest.mark.parametrize(

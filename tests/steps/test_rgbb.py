@@ -1,7 +1,5 @@
 """The smooth functions of MADMM and ManIAL, and the descent that both use, against their definitions."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -87,15 +85,3 @@ def test_one_product_with_the_data_per_inner_step(monkeypatch):
     last = rgbb(merit, start, length=1e-3, ell=20.0, tolerance=0.0, most=1, done=_rgbb.REFRESH - 1)
     assert np.array_equal(last.point.HX, problem.at(last.point.X).HX)
     assert not np.array_equal(found.point.HX, problem.at(found.point.X).HX)
-
-
-def test_the_penalty_that_matches_f():
-    assert _rgbb.matching_penalty(PROBLEMS["plain l1, centred"], 3.0) == 3.0
-    groups = PROBLEMS["groups of a matrix"]
-    assert _rgbb.matching_penalty(groups, 3.0) == pytest.approx(3.0 / groups.A.norm**2)
-    assert _rgbb.matching_penalty(PROBLEMS["plain l1, centred"], 0.0) == pytest.approx(7.0)
-    mcp = PROBLEMS["mcp of differences"]
-    assert _rgbb.matching_penalty(mcp, 1e-9) == pytest.approx(4 * mcp.h.weak_convexity)
-    assert _rgbb.matching_penalty(Problem(M=M), 0.0) == 1.0
-    assert _rgbb.lipschitz_near(PROBLEMS["own function"], M.random(0)) == 30.0
-    assert 0.1 < _rgbb.lipschitz_near(PROBLEMS["own function, unknown constant"], M.random(0)) < 30

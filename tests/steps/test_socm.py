@@ -1,16 +1,15 @@
 """One step of SOCM from a random state, against its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel, named, solve
-from orthoprox.maps import Centred, Difference, Gram, Identity, Matrix
+from orthoprox import Problem, named, solve
+from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
-from orthoprox.terms import L1, MCP, ComposedQuadratic, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic
-from steps.cases import PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
-from steps.checks import check_doublings, check_majorises, factor
+from orthoprox.solvers import _hessian as formed
+from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic, QuadraticTerm
+from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
+from steps.checks import factor
 
 BETA, LAM = 40.0, 15.0
 PLAIN = [name for name in PROBLEMS if isinstance(PROBLEMS[name].A, Identity)]
@@ -47,7 +46,7 @@ def model(problem, old, two=False):
 FORMED = {
     "linear": Problem.of(Quadratic(S, 0.3) + Linear(T) + L1() @ Matrix(C), over=M),
     "gram": Problem.of(ExplainedVariance(Gram(Matrix(B)), 1e-3) + L1() @ Matrix(C), over=M),
-    "composed": Problem.of(ComposedQuadratic(Quadratic(np.eye(N - 1)), Difference()) + L1() @ Matrix(C), over=M),
+    "composed": Problem.of(Quadratic(np.eye(N - 1)) @ Difference() + L1() @ Matrix(C), over=M),
 }
 FACTORED = {name: PROBLEMS[name] for name in PROBLEMS if name not in ("stacked", "entries") and "own" not in name}
 FACTORED |= FORMED | FEW
@@ -130,24 +129,6 @@ def test_a_two_block_step_is_a_proximal_gradient_loop(name, most):
         assert np.allclose(gradient(new.X) + new.z, 0, atol=1e-4)
 
 
-@pytest.mark.parametrize("form", ["three-block", "two-block"])
-def test_an_unknown_constant_is_doubled_until_it_fits(form):
-    problem, two = PROBLEMS["own function, unknown constant"], form == "two-block"
-    solver = named("socm", beta=BETA, lam=LAM, form=form, most_inner=1)
-    old = random_state(problem, solver, 2, L=1e-3, X=3 * M.random(3))
-    new = solver.step(problem, old)
-    check_doublings(new.L, 1e-3)
-
-    def step(L):
-        s = 1 / (L + BETA + (0 if two else LAM))
-        V = old.X - s * numerical_gradient(model(problem, old, two), old.X)
-        return problem.h.prox(V, s) if two else V
-
-    assert check_majorises(problem.f, old.X, step(new.L), new.L)
-    assert not check_majorises(problem.f, old.X, step(new.L / 2), new.L / 2)
-    assert np.allclose(new.X, step(new.L), atol=1e-6)
-
-
 def test_the_way_of_solving_is_chosen(monkeypatch):
     problem = PROBLEMS["plain l1, centred"]
     X = M.random(0)
@@ -161,27 +142,21 @@ def test_the_way_of_solving_is_chosen(monkeypatch):
 
 
 def test_the_start():
-    problem = PROBLEMS["plain l1, centred"]
-    L = problem.f.lipschitz
+    problem, groups, unknown = (
+        PROBLEMS[name] for name in ("plain l1, centred", "groups of a matrix", "own function, unknown constant")
+    )
+    L, X = problem.f.lipschitz, M.random(0)
     solver = named("socm").for_problem(problem)
     assert (solver.beta, solver.lam) == (L, L)
     assert named("socm", form="two-block").most_inner == 100
     assert named("socm", form="two-block").for_problem(problem).beta == 2 * L
-    groups = PROBLEMS["groups of a matrix"]
-    other = named("socm").for_problem(groups)
-    assert other.beta == pytest.approx(2 * groups.f.lipschitz)
-    assert other.lam == pytest.approx(groups.f.lipschitz / groups.A.norm**2)
+    assert named("socm").for_problem(groups).beta == pytest.approx(2 * groups.f.lipschitz)
     assert named("socm", beta=3.0, lam=4.0).for_problem(problem) == named("socm", beta=3.0, lam=4.0)
-    X = M.random(0)
     state = solver.init(problem, X)
-    assert all(np.array_equal(a, X) for a in (state.X, state.P, state.y))
-    assert not state.B.any()
-    assert not state.z.any()
-    assert (state.t, state.inner, state.beta, state.lam, state.L) == (0, 0, L, L, L)
-    unknown = PROBLEMS["own function, unknown constant"]
+    assert np.array_equal(state.X, X) and not state.B.any() and (state.inner, state.beta) == (0, L)
     assert named("socm").for_problem(unknown).beta is None
     state = named("socm").init(unknown, X)
-    assert state.beta == state.lam == state.L > 0
+    assert state.beta == state.L
 
 
 @pytest.mark.parametrize("B", [B, C[:3]], ids=["many rows", "few rows"])
@@ -201,15 +176,10 @@ def test_an_X_step_without_a_minimiser_is_refused(B):
         solve(problem, named("socm", beta=0.1 * top, lam=0.1 * top))
 
 
-def test_penalties_below_what_a_weakly_convex_h_needs_are_refused():
-    mcp, scad = PROBLEMS["mcp of differences"], PROBLEMS["scad minus largest-k"]
-    with pytest.raises(ValueError, match="lam must be at least 2 W_h"):
-        named("socm", beta=50.0, lam=1.9 * mcp.h.weak_convexity).init(mcp, M.random(0))
+def test_problems_and_penalties_outside_a_form_are_refused():
+    scad = PROBLEMS["scad minus largest-k"]
     with pytest.raises(ValueError, match="beta must be at least 2 W_h"):
         named("socm", beta=1.9 * scad.h.weak_convexity, form="two-block").init(scad, M.random(0))
-
-
-def test_problems_outside_a_form_are_refused():
     with pytest.raises(UnsupportedProblem, match="two-block form of socm needs A = I; given Matrix"):
         solve(PROBLEMS["groups of a matrix"], named("socm", form="two-block"))
     for name in ("own function", "entries"):
@@ -217,17 +187,41 @@ def test_problems_outside_a_form_are_refused():
             solve(PROBLEMS[name], named("socm", solve="factored"))
 
 
-@pytest.mark.parametrize(("form", "border"), [("three-block", 25.0), ("two-block", 50.0)])
-def test_the_default_beta_is_just_at_the_border_where_f_bends_downwards(form, border):
-    # Along the first principal axis, with h = 0, the roots of the iteration have the product lam / (beta + lam - L_f)
-    # in three blocks; in two there is one root, 1 - beta / (beta - L_f).
-    problem = Problem.of(ExplainedVariance(np.diag([5.0, 1.0, 0.5])), over=Stiefel(3, 1))
-    assert named("socm", form=form).for_problem(problem).beta == pytest.approx(border)
-    for beta, settles in ((border, False), (1.2 * border, True)):
-        solver = named("socm", beta=beta, lam=25.0, form=form, inner_tol=1e-12)
-        state, off = solver.init(problem, np.array([[1.0], [0.0], [0.0]])), []
-        for _ in range(120):
-            state = solver.step(problem, state)
-            off.append(abs(float(state.X[0, 0]) - 1))
-        assert np.allclose(state.P, [[1], [0], [0]])
-        assert max(off[-6:]) < 1e-3 if settles else max(off[-6:]) == pytest.approx(max(off[:6]))
+def test_what_has_no_matrix():
+    assert formed.formable(Problem.of(L1(), over=M))
+    assert not formed.hessian(Problem.of(L1(), over=M), T).any()
+    for expression in (
+        LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + LeastSquares(Entries(MASK)) + L1(),
+        Quadratic(S) + L1() @ Entries(MASK),
+    ):
+        assert not formed.formable(Problem.of(expression, over=M))
+    assert not formed.formable(PROBLEMS["own function"])
+
+    class Own(QuadraticTerm):  # may do anything to the columns
+        weight, lipschitz = 1.0, 1.0
+
+        def product(self, X):
+            return X
+
+        def value_at(self, X, HX):
+            return np.sum(X * HX) / 2
+
+        def gradient_at(self, X, HX):
+            return HX
+
+    assert not formed.formable(Problem(M=M, f=Own(), h=L1()))
+
+
+def test_where_the_small_inverse_is_not_taken():
+    few = ExplainedVariance(C[:3])
+    assert formed.system_size(Problem.of(few + L1(), over=M)) == 3
+    for expression in (
+        ExplainedVariance(C[:4]) + L1(),  # two products with B and one with a 4-by-4 cost more than one with a 9-by-9
+        few + L1() @ Matrix(B),
+        few + Linear(T) + L1(),
+        Quadratic(S) + L1(),
+    ):
+        problem = Problem.of(expression, over=M)
+        assert formed.few_rows(problem) is None
+        assert formed.system_size(problem) == N

@@ -1,6 +1,8 @@
-"""The methods that OADMM is compared with: one step from a common state is the same in every array library."""
+"""One step of every method from a common state is the same in every array library.
 
-from __future__ import annotations
+Lengths that are quotients of differences double a rounding error every few iterations, whatever the library: so steps
+are compared one by one, and not trajectories.
+"""
 
 from itertools import islice, pairwise
 
@@ -8,25 +10,24 @@ import numpy as np
 import pytest
 from array_api_compat import is_array_api_obj
 
-from backends.problems import PROBLEMS
+from backends.problems import PROBLEMS, M, quartic
 from backends.states import apart, carried, is_single, numbers, single
-from orthoprox import Iterations, Recorder, UnsupportedProblem, iterate, named, solve
-from orthoprox._fields import parts
+from orthoprox import Problem, UnsupportedProblem, iterate, named
+from orthoprox._fields import parts, replace
 from orthoprox.backends import backend_of
+from orthoprox.problem import criticality
+from orthoprox.terms import L1, Smooth
 
-METHODS = {
-    "radmm": named("radmm"),
+PLAIN = "oadmm-ep oadmm-rr radmm rsg spgm-ep spgm-rr subgradient manpg manpg-ada"
+METHODS = {name: named(name) for name in PLAIN.split()} | {
+    "oadmm-rr, bb-long": named("oadmm-rr", length="bb-long"),
+    "oadmm-rr, bb-short": named("oadmm-rr", length="bb-short"),
+    "oadmm-rr, qr": named("oadmm-rr", retraction="qr", refresh=3),
     "radmm, qr": named("radmm", retraction="qr"),
-    "rsg": named("rsg"),
     "rsg, geometric": named("rsg", rule="geometric"),
-    "spgm-ep": named("spgm-ep"),
     "spgm-ep, oadmm": named("spgm-ep", schedule="oadmm"),
-    "spgm-rr": named("spgm-rr"),
     "spgm-rr, qr": named("spgm-rr", retraction="qr", refresh=3),
     "spgm-rr, fixed": named("spgm-rr", length="fixed"),
-    "subgradient": named("subgradient"),
-    "manpg": named("manpg"),
-    "manpg-ada": named("manpg-ada"),
     "manpg, dual": named("manpg", inner="dual"),
     "manpg-ada, dual": named("manpg-ada", inner="dual"),
 }
@@ -54,27 +55,14 @@ def admitted(problem, method):
 
 # Every method on every problem, its variants on a few, inner loops on some.
 FEW = ("l1 minus largest-k", "groups of a matrix", "stack of three", "largest magnitude")
-SOME = (
-    "l1 minus largest-k",
-    "mcp of differences",
-    "stack of three",
-    "entries, scad minus largest-k",
-    "own function, unknown constant",
-    "compressed modes",
-)
+SOME = ("l1 minus largest-k", "mcp of differences", "stack of three", "compressed modes")
+SOME += ("entries, scad minus largest-k", "own function, unknown constant")
 PAIRS = [
     (problem, method)
     for problem in PROBLEMS
     for method in METHODS
     if (problem in SOME if method in LOOPS else problem in FEW or "," not in method) and admitted(problem, method)
 ]
-
-
-def test_every_method_is_tried_with_and_without_a_map():
-    for method in METHODS:
-        tried = {problem for problem, other in PAIRS if other == method}
-        assert "l1 minus largest-k" in tried
-        assert {"groups of a matrix", "stack of three"} & tried or method in ("manpg", "manpg-ada", "socm, two blocks")
 
 
 @pytest.mark.parametrize(("problem", "method"), PAIRS)
@@ -93,19 +81,8 @@ def test_single_steps(library, problem, method):
         assert apart(numbers(after), numbers(other)) < tolerance
         moved = max(moved, float(np.max(np.abs(solver.point(after) - X0))))
     assert moved > 1e-3  # they did not agree by standing still
-
-
-@pytest.mark.parametrize(
-    ("problem", "method"),
-    [pair for pair in PAIRS if pair[0] in FEW and pair[0] != "stack of three" and pair[1] not in LOOPS],
-)
-def test_a_short_run_is_feasible(library, problem, method):
-    there = PROBLEMS[problem](library.asarray)
-    X0 = library.asarray(there.M.random(3))
-    result = solve(there, METHODS[method], X0, stop=Iterations(30), record=Recorder(every=10))
-    assert library.owns(result.X)
-    assert result.infeasibility < 1e-12 * np.sqrt(there.M.r)
-    assert result.objective < float(there.objective(X0))
+    ours, theirs = (criticality(p, solver.certificate(p, state)) for p, state in ((here, after), (there, other)))
+    assert float(theirs.total) == pytest.approx(float(ours.total), rel=1e-4, abs=1e-8)
 
 
 IN_SINGLE_PRECISION = [
@@ -124,3 +101,23 @@ def test_single_precision_stays(library, problem, method):
         assert is_single(state)
     assert np.all(np.isfinite(library.numpy(solver.point(state))))
     assert float(there.M.infeasibility(solver.point(state))) < 1e-5
+
+
+def test_the_measure_sees_a_difference():
+    """The instrument: a state whose multiplier is off in its last digits is not the same."""
+    problem, solver = PROBLEMS["l1 minus largest-k"](np.asarray), named("oadmm-ep", beta0=5.0)
+    state = next(islice(iterate(problem, solver, solver.init(problem, problem.M.random(3))), 5, None))
+    other = numbers(state)
+    other = [leaf + 2e-10 if leaf is other[-2] else leaf for leaf in other]
+    assert apart(numbers(state), numbers(state)) == 0
+    assert 1e-10 < apart(numbers(state), other) < 3e-10
+
+
+def test_the_length_of_a_search_does_not_depend_on_the_library(library):
+    """A guess of the Lipschitz constant that is far too small is doubled as often everywhere."""
+    problem = Problem.of(Smooth(quartic) + 0.2 * L1(), over=M)
+    solver, grown = named("oadmm-ep").for_problem(problem), []
+    for X in (M.random(3), library.asarray(M.random(3))):
+        state = replace(solver.init(problem, X), L=1e-9)
+        grown.append(float(next(islice(iterate(problem, solver, state), 1, None)).L))
+    assert grown[0] == grown[1] > 1e-9
