@@ -37,7 +37,7 @@ def data(m=30, n=8, seed=1):
 @pytest.fixture
 def no_figure(monkeypatch):
     """The figure takes longer than a small run."""
-    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda path, *_: path.touch())
+    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda *_: b"a picture")
 
 
 def test_a_run_in_a_process_of_its_own(tmp_path):
@@ -180,11 +180,17 @@ MISTAKES = [
     ("digits-80-12 --solver oadmm-ep --set beta=3", 2, "oadmm-ep does not take these settings"),
     ("digits-80-12 --solver oadmm-ep --set sigma=7", 2, "sigma"),
     ("digits-80-12 --components 13", 2, "cannot have 13 orthonormal columns"),
-    ("digits-80-12 --components 0", 2, "1 <= r <= n"),
-    ("digits-80-12 --weight nan", 2, "must be finite"),
-    ("digits-80-12 --weight -1", 2, "must not be negative"),
+    ("digits-80-12 --components 0", 2, "0 is not in the range"),
+    ("digits-80-12 --weight nan", 2, "'nan' is not a finite number"),
+    ("digits-80-12 --weight -1", 2, "-1.0 is not in the range"),
     ("digits-80-12 --nonzeros -1", 2, "k"),
-    ("digits-80-12 --tol -1", 2, "--tol must not be negative"),
+    ("digits-80-12 --tol -1", 2, "-1.0 is not in the range"),
+    ("digits-80-12 --tol nan", 2, "'nan' is not a finite number"),
+    ("digits-80-12 --seconds nan", 2, "'nan' is not a finite number"),
+    ("digits-80-12 --seconds inf", 2, "'inf' is not a finite number"),
+    ("randn-99999999-99999999", 2, "GiB of memory"),
+    ("wide.svmlight", 3, "GiB of memory"),
+    ("pipe.csv", 3, "is not a regular file"),
     ("digits-80-12 --iterations 0", 2, "--iterations"),
     ("digits-80-12 --seconds -1", 2, "--seconds"),
     ("digits-80-12 --seed -1", 2, "--seed"),
@@ -202,12 +208,14 @@ MISTAKES = [
     ("a.xlsx", 2, "its name must end in"),
     ("./", 2, "its name must end in"),
     ("digits-80-12 --out text.csv", 2, "is a file"),
-    ("digits-80-12 --out text.csv/deeper", 2, "cannot be written to"),
+    ("digits-80-12 --out text.csv/deeper", 4, "text.csv/deeper could not be written"),
 ]
 MODELS = [
     ("sparse-pcb digits", 2, "'sparse-pcb' is not one of"),
     ("sparse-pca", 2, "Missing argument 'DATA'"),
     ("compressed-modes digits", 2, "takes a number of grid points, as in 128"),
+    ("compressed-modes 99999999999999999", 2, "GiB of memory"),
+    ("compressed-modes 99999999999999999999", 2, "takes a number of grid points"),
     ("compressed-modes 2", 2, "at least 3 grid points"),
     ("compressed-modes 32 --nonzeros 3", 2, "no --nonzeros"),
     ("compressed-modes 32 --prepare raw", 2, "no --prepare"),
@@ -224,6 +232,8 @@ def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, call, code,
     np.save("nan.npy", bad)
     mmwrite("nan.mtx", coo_array(bad))
     np.save("vector.npy", np.ones(3))
+    os.mkfifo("pipe.csv")
+    Path("wide.svmlight").write_text("1 1:1 99999999999:2\n")
     for name in ("text.csv", "text.npy", "a.xlsx"):
         Path(name).write_text("some,words\nand,more\n")
     done = invoke("solve", *call.split(), *(() if "--out" in call else ("--out", "out")))
@@ -278,7 +288,7 @@ def test_an_unwritable_folder_is_noticed_before_the_run(tmp_path):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("orthoprox.cli.solve.solve", lambda *_, **__: pytest.fail("ran"))
             done = invoke("solve", "sparse-pca", "digits-80-12", "--out", out)
-        assert done.exit_code == 2 and "cannot be written to" in done.stderr
+        assert done.exit_code == 4 and "could not be written" in done.stderr
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):

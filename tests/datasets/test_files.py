@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -112,7 +113,10 @@ def test_no_file_and_no_known_ending(tmp_path):
         read_matrix(tmp_path / "a.csv")
     assert caught.type is DataUnavailable
     (tmp_path / "a.csv").mkdir()
-    with pytest.raises(DataUnavailable, match="cannot be read"):
-        read_matrix(tmp_path / "a.csv")
+    os.mkfifo(tmp_path / "a.npy")
+    (tmp_path / "a.tsv").symlink_to("/dev/zero")
+    for name in ("a.csv", "a.npy", "a.tsv"):
+        with pytest.raises(DataUnavailable, match="is not a regular file"):
+            read_matrix(tmp_path / name)
     with pytest.raises(ValueError, match=r"its name must end in .npy, .npz"):
         read_matrix(tmp_path / "a.xlsx")

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from array_api_compat import device
 
 from orthoprox._fields import require
+from orthoprox._files import replacing
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
@@ -97,16 +97,8 @@ def save(path: str | os.PathLike[str], now: Snapshot) -> None:
     entries["meta"] = np.array(json.dumps(meta))
     path = Path(path)
     _remove_leftovers(path)
-    handle, side = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **entries)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(side, path)
-    except BaseException:
-        Path(side).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        np.savez(file, **entries)
 
 
 def _remove_leftovers(path: Path) -> None:

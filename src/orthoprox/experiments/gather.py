@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox._files import write_text
 from orthoprox.experiments.spec import Experiment, Job, from_mapping
 from orthoprox.experiments.store import Archive, DamagedFile, load
 
@@ -82,9 +82,7 @@ def add_to_manifest(folder: Path, experiments: Sequence[Experiment]) -> None:
     except FileNotFoundError:
         before = []
     merged = {experiment.name: experiment.to_mapping() for experiment in (*before, *experiments)}
-    side = folder / f"{MANIFEST}.{os.getpid()}.part"
-    side.write_text(json.dumps(list(merged.values()), indent=1, sort_keys=True) + "\n", "utf-8")
-    os.replace(side, folder / MANIFEST)
+    write_text(folder / MANIFEST, json.dumps(list(merged.values()), indent=1, sort_keys=True) + "\n")
 
 
 def read_manifest(folder: Path) -> list[Experiment]:

@@ -122,6 +122,7 @@ def _outcome(job: Job, data: RunData, problem: Problem, result: Result[Any]) -> 
         "start_seed": START + job.seed,
         "data_checksum": data.checksum,
         "notes": list(result.notes),
+        "data_divided_by": data.divisor,
     }
 
 

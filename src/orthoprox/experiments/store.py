@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 import zipfile
 import zlib
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from orthoprox._files import replacing
 
 STALE_AFTER = 60.0
 """Writing takes a moment: after this many seconds a side file belongs to a process that was killed."""
@@ -40,16 +41,8 @@ def write(path: Path, archive: Archive) -> None:
     entries = {f"history.{name}": column for name, column in archive.history.items()}
     entries |= {f"theory.{name}": column for name, column in archive.theory.items()}
     facts = {**archive.facts, "entries": sorted(entries)}
-    side = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with side.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, facts=np.array(json.dumps(facts)), **entries)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(side, path)
-    except BaseException:
-        side.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        np.savez_compressed(file, allow_pickle=False, facts=np.array(json.dumps(facts)), **entries)
 
 
 def _remove_if_stale(side: Path) -> None:
