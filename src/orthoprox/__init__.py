@@ -9,8 +9,6 @@
 (12, 3)
 """
 
-import importlib
-import importlib.util
 import typing
 
 if typing.TYPE_CHECKING:
@@ -92,6 +90,9 @@ Ctrl-C before NumPy is there."""
 
 
 def __getattr__(name: str) -> typing.Any:
+    import importlib
+    import importlib.util
+
     for home in _HOMES if name in __all__ else ("estimators",) if name in _ESTIMATORS else ():
         layer = importlib.import_module(f"orthoprox.{home}")
         if hasattr(layer, name):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 from typing import Any, NoReturn
-
-from orthoprox._extras import extra
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -19,16 +16,20 @@ def main() -> None:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a command in the background ignores Ctrl-C
     if ours:  # nothing is lost before the command begins, and half-imported libraries turn Ctrl-C into errors of theirs
         signal.signal(signal.SIGINT, _leave)
+    from orthoprox._extras import extra
+
     try:
         extra("click", "cli", "The command line")
     except ModuleNotFoundError as error:
         sys.exit(str(error))
     from orthoprox.cli.main import command
 
-    if ours:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         command(prog_name="orthoprox")
+    except KeyboardInterrupt:  # before the command could take it
+        _leave()
     finally:
         if ours:  # the work is done and its exit code stands
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -36,9 +37,10 @@ def main() -> None:
 
 
 def _leave(*_: Any) -> NoReturn:
-    with contextlib.suppress(OSError):
+    try:
         os.write(2, b"Interrupted.\n")
-    os._exit(INTERRUPTED)
+    finally:
+        os._exit(INTERRUPTED)
 
 
 def _drop_unwritten() -> None:

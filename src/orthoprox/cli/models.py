@@ -16,7 +16,7 @@ from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthog
 
 COPIES = 6
 """Matrices of the size of X, or of its product with the data, that a method holds at a time."""
-MOST_DIGITS = 18
+MOST_DIGITS = 30
 
 
 @dataclass(frozen=True)

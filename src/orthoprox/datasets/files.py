@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.io import mminfo, mmread
 
-from orthoprox._memory import check_memory
 from orthoprox.datasets._errors import DataDamaged, DataUnavailable
-from orthoprox.datasets._formats import by_rows, npy_array, npz_array, npz_names, npz_sparse, svmlight, unpack
-from orthoprox.maps.sparse import is_sparse
+from orthoprox.datasets._formats import npy_array, npz_array, npz_names, npz_sparse, svmlight
+from orthoprox.datasets._market import market
 
 Read = tuple[Any, "list[str] | None"]
 
@@ -129,12 +127,7 @@ def _is_number(word: str) -> bool:
 
 
 def _market(path: Path) -> Read:
-    content = unpack(path)  # SciPy ends the process where a stream of another kind fails
-    m, n, entries, form, _, _ = mminfo(content)
-    check_memory(m * n if form == "array" else m + n + 3 * entries, f"A matrix of shape {(m, n)}, {entries} entries")
-    content.seek(0)
-    A = mmread(content)
-    return (by_rows(A) if is_sparse(A) else A), None
+    return market(path), None
 
 
 def _svmlight(path: Path) -> Read:
