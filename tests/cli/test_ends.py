@@ -140,9 +140,9 @@ def test_output_that_cannot_be_written(tmp_path):
 @pytest.mark.parametrize(
     ("source", "code", "sentence"),
     [
-        ("import sys; sys.exit(0)", 2, "could not be imported: SystemExit: 0"),
-        ("raise BaseException('no')", 2, "could not be imported: BaseException: no"),
-        ("def __init__(self): raise SystemExit", 2, "could not be made: SystemExit"),
+        ("import sys; sys.exit(0)", 2, "could not be imported (SystemExit: 0)."),
+        ("raise BaseException('no')", 2, "could not be imported (BaseException: no)."),
+        ("def __init__(self): raise SystemExit", 2, "could not be made (SystemExit"),
         ("def step(self, problem, state): raise SystemExit(0)", 1, "The process ended with code 0 in the middle"),
     ],
 )

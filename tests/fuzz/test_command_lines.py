@@ -37,7 +37,7 @@ NAMES = [
     "randn-0-3",
     "randn-1-1",
     "randn-99999999-99999999",
-    "digist",
+    "digitz",
 ]
 NAMES += [
     "mnist-10-10",
@@ -45,7 +45,6 @@ NAMES += [
     f"randn-{'9' * 40}-3",
     "",
     "-",
-    "a\0b",
     "x" * 300,
     "~",
     "/",
@@ -112,7 +111,7 @@ def options(**values):
 
 
 LIMITS = {"components": numbers, "iterations": numbers, "seconds": numbers, "tol": numbers}
-COMMON = {"out": st.sampled_from(OUTS), "data_dir": st.sampled_from(["data", "~nobody/x", "file", "good.csv", "\0"])}
+COMMON = {"out": st.sampled_from(OUTS), "data_dir": st.sampled_from(["data", "~nobody/x", "file", "good.csv"])}
 SOLVE = options(
     **LIMITS,
     **COMMON,
@@ -156,7 +155,7 @@ few_lines = st.one_of(
         flags,
     ),
     line(
-        st.just(["data", "fetch"]), st.lists(st.sampled_from(["digits", "randn-3-3", "digist", ""]), max_size=2), flags
+        st.just(["data", "fetch"]), st.lists(st.sampled_from(["digits", "randn-3-3", "digitz", ""]), max_size=2), flags
     ),
     line(st.just("demo"), options(**COMMON, components=numbers), st.just(["--iterations", "2"]), flags),
     st.lists(st.sampled_from(["solve", "demo", "--version", "-h", "walk", "", "--", "data", "list", "\0"]), max_size=3),
@@ -174,7 +173,7 @@ reproduce_lines = line(
     st.just("reproduce"),
     st.sampled_from(["figure1", "theory", "figure9", "all"]),
     options(
-        **COMMON, seconds=numbers, seeds=numbers, jobs=numbers, dataset=st.sampled_from(["digist-9-9", "none.csv", ""])
+        **COMMON, seconds=numbers, seeds=numbers, jobs=numbers, dataset=st.sampled_from(["digitz-9-9", "none.csv", ""])
     ),
     st.just(["--dataset", "mnist-9-9"]),  # which is not there: nothing runs
 )
@@ -233,6 +232,5 @@ def test_a_comparison_ends_with_a_code_and_a_sentence(call, place):
 @campaign(2)
 @given(call=st.one_of(solve_lines, few_lines, reproduce_lines))
 def test_a_process_ends_with_a_code_and_a_sentence(call, place):
-    words = [word.replace("\0", "") for word in call]
-    done = orthoprox(*words, encoding_errors="surrogateescape")
-    check(words, done.returncode, done.stdout, done.stderr, place)
+    done = orthoprox(*call, encoding_errors="surrogateescape")
+    check(call, done.returncode, done.stdout, done.stderr, place)

@@ -41,7 +41,13 @@ def make_solver(reference: str, settings: dict[str, Any]) -> Solver[Any]:
         known = ", ".join(inspect.signature(kind).parameters)
         raise TypeError(f"{reference} does not take these settings ({error}); it takes {known}.") from None
     except BaseException as error:  # also SystemExit, which would end the command without a word
-        raise ValueError(f"The solver {reference!r} could not be made: {type(error).__name__}: {error}") from error
+        raise _unusable(reference, "made", error) from error
+
+
+def _unusable(reference: str, what: str, error: BaseException) -> ValueError:
+    return ValueError(
+        f"The solver {reference!r} could not be {what} ({type(error).__name__}: {error}). Mend it, or name another."
+    )
 
 
 def import_solver(reference: str) -> type[Solver[Any]]:
@@ -52,7 +58,7 @@ def import_solver(reference: str) -> type[Solver[Any]]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also SystemExit
-        raise ValueError(f"The solver {reference!r} could not be imported: {type(error).__name__}: {error}") from error
+        raise _unusable(reference, "imported", error) from error
     kind = getattr(module, name, None)
     if not (inspect.isclass(kind) and issubclass(kind, Solver)):
         there = [key for key, value in vars(module).items() if inspect.isclass(value) and issubclass(value, Solver)]
