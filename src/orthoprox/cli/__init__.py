@@ -33,7 +33,6 @@ def main() -> None:
     finally:
         if ours:  # the work is done and its exit code stands
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _drop_unwritten()
 
 
 def _leave(*_: Any) -> NoReturn:
@@ -41,15 +40,6 @@ def _leave(*_: Any) -> NoReturn:
         os.write(2, b"Interrupted.\n")
     finally:
         os._exit(INTERRUPTED)
-
-
-def _drop_unwritten() -> None:
-    """Forget output that cannot be written: its error is reported, and Python would try again and say so itself."""
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 __all__ = ["main"]

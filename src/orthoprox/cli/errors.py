@@ -32,6 +32,10 @@ class CommandError(click.ClickException):
 class Commands(click.Group):
     """A group of commands whose errors are all reported alike."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with report_errors():  # --help and --version are answered here
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         with report_errors():
             return super().invoke(ctx)
