@@ -118,6 +118,9 @@ def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figure, tmp_
         found.append(np.load(tmp_path / "loadings.npy"))
     assert np.allclose(*found, rtol=0, atol=1e-6)
     divided = how != "paper"
+    done_with_weight = invoke(*call, "--out", tmp_path, "--weight", 1)
+    assert done_with_weight.exit_code == (2 if divided else 0)
+    assert ("Give one of their size" in done_with_weight.stderr) is divided
     summary = json.loads(done.stdout)
     assert (summary["data"]["divided_by"] != 1) is divided
     assert any("The data were divided by" in note for note in summary["notes"]) is divided

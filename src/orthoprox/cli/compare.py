@@ -10,7 +10,7 @@ import click
 
 from orthoprox.cli.errors import EXIT_CODES
 from orthoprox.cli.experiments import run_experiments, seed_range
-from orthoprox.cli.models import check_run
+from orthoprox.cli.models import check_run, divided_weight
 from orthoprox.cli.options import COUNT, FOLDER, NOT_NEGATIVE, POSITIVE, SEEDS
 from orthoprox.cli.solve import parse_setting
 from orthoprox.datasets.files import looks_like_file
@@ -87,7 +87,7 @@ def compare_command(
         largest = loaded.D.norm**2 if loaded.eigenvalues is None else float(loaded.eigenvalues[0])
         weight = 0.1 * largest / loaded.m
     else:
-        weight = weight / loaded.divisor / loaded.divisor
+        weight = divided_weight(weight, loaded.divisor)
     _check(components, nonzeros, loaded.n)
     experiment = Experiment(
         name="compare",

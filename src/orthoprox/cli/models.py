@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,8 +67,18 @@ def check_run(rows: int, components: int) -> None:
 
 
 def _weight(request: SolveRequest, source: Source, default: float) -> float:
-    """The weight for the data as they are used, which may have been divided."""
-    return default if request.weight is None else request.weight / source.divisor / source.divisor
+    return default if request.weight is None else divided_weight(request.weight, source.divisor)
+
+
+def divided_weight(weight: float, divisor: float) -> float:
+    """The weight for data that were divided: it is a variance, and can be lost where theirs cannot be written."""
+    value = weight / divisor / divisor
+    if weight > 0 and not 0 < value < math.inf:
+        raise ValueError(
+            f"--weight {weight:g} is nothing beside variances of about {divisor:g}^2, or they are nothing beside it. "
+            "Give one of their size, or scale the data."
+        )
+    return value
 
 
 def _notes(source: Source) -> tuple[str, ...]:
