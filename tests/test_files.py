@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from orthoprox import Checkpoint, Iterations, solve
-from orthoprox._files import write_whole
-from orthoprox.experiments import outputs, store
+from orthoprox._files import replacing, write_text
+from orthoprox.experiments import store
 from orthoprox.experiments.gather import MANIFEST, add_to_manifest
 from steps.cases import PROBLEMS
 
@@ -24,8 +24,7 @@ WRITERS = {
     "run.npz": write_checkpoint,
     "job.npz": lambda path: store.write(path, store.Archive({"a": 1}, {"x": np.zeros(3)}, {})),
     MANIFEST: lambda path: add_to_manifest(path.parent, []),
-    "table.md": lambda path: outputs._write(path, "table"),
-    "plain": lambda path: write_whole(path, lambda file: file.write(b"whole")),
+    "table.md": lambda path: write_text(path, "table"),
 }
 
 
@@ -46,13 +45,16 @@ def test_what_another_process_is_writing_stays(tmp_path):
     script = f"""
 import sys, time
 from pathlib import Path
-from orthoprox._files import write_whole
-write_whole(Path({str(path)!r}), lambda file: (print("writing", flush=True), sys.stdin.readline(), file.write(b"its")))
+from orthoprox._files import replacing
+with replacing(Path({str(path)!r})) as file:
+    print("writing", flush=True)
+    sys.stdin.readline()
+    file.write(b"its")
 """
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "writing\n"
-        write_whole(path, lambda file: file.write(b"mine"))
+        write_text(path, "mine")
         assert path.read_bytes() == b"mine"
         assert len(list(tmp_path.iterdir())) == 2
         process.communicate("now\n")
@@ -63,12 +65,14 @@ write_whole(Path({str(path)!r}), lambda file: (print("writing", flush=True), sys
 
 @pytest.mark.parametrize("error", [OSError("No space left on device"), KeyboardInterrupt()])
 def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path, error):
-    def fails(file):
-        file.write(b"half")
-        raise error
-
     path = tmp_path / "file"
     path.write_bytes(b"old")
+
+    def fails():
+        with replacing(path) as file:
+            file.write(b"half")
+            raise error
+
     with pytest.raises(type(error)):
-        write_whole(path, fails)
+        fails()
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]

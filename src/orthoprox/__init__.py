@@ -11,31 +11,26 @@
 
 import typing
 
-from orthoprox.driver import (
-    Checkpoint,
-    Critical,
-    History,
-    Iterations,
-    NotFinite,
-    Progress,
-    Recorder,
-    Result,
-    Rule,
-    RunFailed,
-    Seconds,
-    Snapshot,
-    Stalled,
-    Status,
-    When,
-    iterate,
-    solve,
-)
-from orthoprox.manifolds import Stiefel
-from orthoprox.problem import Problem
-from orthoprox.solvers import SOLVERS, Solver, UnsupportedProblem, named
-from orthoprox.terms import check_gradient
-
 if typing.TYPE_CHECKING:
+    from orthoprox.driver import (
+        Checkpoint,
+        Critical,
+        History,
+        Iterations,
+        NotFinite,
+        Progress,
+        Recorder,
+        Result,
+        Rule,
+        RunFailed,
+        Seconds,
+        Snapshot,
+        Stalled,
+        Status,
+        When,
+        iterate,
+        solve,
+    )
     from orthoprox.estimators import DualPCP as DualPCP
     from orthoprox.estimators import NonnegativePCA as NonnegativePCA
     from orthoprox.estimators import OrthogonalDictionaryLearning as OrthogonalDictionaryLearning
@@ -43,6 +38,10 @@ if typing.TYPE_CHECKING:
     from orthoprox.estimators import RangeICA as RangeICA
     from orthoprox.estimators import RobustSubspace as RobustSubspace
     from orthoprox.estimators import SparsePCA as SparsePCA
+    from orthoprox.manifolds import Stiefel
+    from orthoprox.problem import Problem
+    from orthoprox.solvers import SOLVERS, Solver, UnsupportedProblem, named
+    from orthoprox.terms import check_gradient
 
 __version__ = "0.1.0"
 
@@ -85,13 +84,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> typing.Any:
-    if name in _ESTIMATORS:
-        from orthoprox import estimators
+_HOMES = ("driver", "manifolds", "problem", "solvers", "terms")
+"""The layers of the names above. They are imported when a name is first used: the command must be able to answer
+Ctrl-C before NumPy is there."""
 
-        return getattr(estimators, name)
+
+def __getattr__(name: str) -> typing.Any:
+    import importlib
+    import importlib.util
+
+    for home in _HOMES if name in __all__ else ("estimators",) if name in _ESTIMATORS else ():
+        layer = importlib.import_module(f"orthoprox.{home}")
+        if hasattr(layer, name):
+            return getattr(layer, name)
+    if not name.startswith("__") and importlib.util.find_spec(f"orthoprox.{name}") is not None:
+        return importlib.import_module(f"orthoprox.{name}")
     raise AttributeError(f"module 'orthoprox' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ESTIMATORS])
+    return sorted({*globals(), *__all__, *_ESTIMATORS})

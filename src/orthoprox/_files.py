@@ -1,4 +1,4 @@
-"""Files that are always whole: written under another name first, then moved into place."""
+"""Files that are written whole or not at all: under another name first, then moved into place."""
 
 from __future__ import annotations
 
@@ -7,33 +7,72 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 if sys.platform != "win32":
     import fcntl
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file in one move: whatever stops the process, it stays the old one or becomes the new one.
+class WriteFailed(OSError):
+    """A file could not be written: the disk is full, or the folder refuses it."""
 
-    Until then the bytes are in ``NAME.xxxxxxxx.part`` beside it. Such a file outlives only a process that was
-    killed, and the next write of the same path removes it.
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes the place of ``path`` in one move, when the block ends without an error.
+
+    Until then the bytes are in ``NAME.xxxxxxxx.part`` beside it. After an error the old file is there as it was, and
+    nothing else. A side file outlives only a process that was killed, and the next write of the same path removes it.
+
+    Raises
+    ------
+    WriteFailed
+        For every ``OSError`` in the block and after it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
+    >>> with replacing(file) as new:
+    ...     _ = new.write(b"whole")
+    >>> file.read_bytes(), [entry.name for entry in file.parent.iterdir()]
+    (b'whole', ['a.txt'])
     """
-    _remove_leftovers(path)
-    side, file = _open_beside(path)
+    path = Path(path)
+    side: Path | None = None
     try:
+        _remove_leftovers(path)
+        side, file = _open_beside(path)
         with file:
-            write(file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
             if sys.platform == "win32":  # where an open file cannot be moved
                 file.close()
             os.replace(side, path)
-    except BaseException:
-        side.unlink(missing_ok=True)
+    except BaseException as error:
+        if side is not None:
+            with contextlib.suppress(OSError):
+                side.unlink()
+        if isinstance(error, OSError):
+            raise write_failed(path, error) from error
         raise
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text in one move and return its path; what UTF-8 cannot write, a file name of other bytes, is escaped."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+    return path
+
+
+def write_failed(path: Path, error: OSError) -> WriteFailed:
+    """The sentence for a file or folder that cannot be written."""
+    return WriteFailed(
+        f"{path} could not be written ({error.strerror or error}). Free some space, or choose another folder."
+    )
 
 
 def _open_beside(path: Path) -> tuple[Path, IO[bytes]]:

@@ -12,12 +12,19 @@ CALL = "from orthoprox.cli import main; main()"
 KEEP = {"OPENBLAS_NUM_THREADS": "1"}
 
 
-def orthoprox(*arguments, before="", env=None, **options):
+def orthoprox(*arguments, before="", env=None, encoding_errors=None, **options):
     """The finished process; ``before`` is code to run first."""
     environment = {name: value for name, value in os.environ.items() if name != "ORTHOPROX_DATA"} | KEEP | (env or {})
     call = [sys.executable, "-c", f"{before}\n{CALL}", *map(str, arguments)]
     return subprocess.run(
-        call, capture_output=True, encoding="utf-8", timeout=120, check=False, env=environment, **options
+        call,
+        capture_output=True,
+        encoding="utf-8",
+        errors=encoding_errors,
+        timeout=120,
+        check=False,
+        env=environment,
+        **options,
     )
 
 

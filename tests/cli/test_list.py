@@ -39,13 +39,13 @@ def test_solvers_have_their_scope_and_terms_their_kind():
     assert unknown.exit_code == 2 and "'walks' is not one of" in unknown.stderr
 
 
-CODES = "0 converged.* 1 the run failed.* 2 a mistake.* 3 data not available"
+CODES = "Exit codes: 0 converged.* 1 a run failed.* 2 a mistake.* 3 data not.* 4 results.* 130 interrupted"
 HELP = {
-    **{"": "", "demo": "handwritten digits", "list": "orthoprox list", "data": "orthoprox data"},
+    **{"": CODES, "demo": "handwritten digits", "list": "orthoprox list", "data": "orthoprox data"},
     **{f"data {name}": f"Example.*orthoprox data {name}" for name in ("list", "fetch", "check")},
     "solve": f"Example.*orthoprox solve.*{CODES}",
-    "reproduce": "Example.*orthoprox reproduce figure1 --quick.*Exit codes",
-    "compare": "Example.*mysolver.py:MySolver.*Exit codes",
+    "reproduce": f"Example.*orthoprox reproduce figure1 --quick.*{CODES}",
+    "compare": f"Example.*mysolver.py:MySolver.*{CODES}",
 }
 
 

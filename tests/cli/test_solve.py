@@ -37,7 +37,7 @@ def data(m=30, n=8, seed=1):
 @pytest.fixture
 def no_figure(monkeypatch):
     """The figure takes longer than a small run."""
-    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda path, *_: path.touch())
+    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda *_: b"a picture")
 
 
 def test_a_run_in_a_process_of_its_own(tmp_path):
@@ -104,6 +104,26 @@ def test_compressed_modes(no_figure, tmp_path):
     X = np.load(tmp_path / "loadings.npy")
     assert compressed_modes(32, n_components=2, weight=0.3).objective(X) == pytest.approx(summary["objective"])
     assert summary["grid_points"] == 32 and "variance_explained" not in summary
+
+
+@pytest.mark.parametrize("how", ["centre", "raw", "paper"])
+@pytest.mark.parametrize("size", [2.0**1000, 2.0**-1000])
+def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figure, tmp_path, size, how):
+    found = []
+    for factor in (1.0, size):
+        np.save(tmp_path / "a.npy", factor * data())
+        call = ("solve", "sparse-pca", tmp_path / "a.npy", "-r", 2, "--prepare", how, "--iterations", 30, "--json")
+        done = invoke(*call, "--out", tmp_path)
+        assert done.exit_code == 0, done.stderr
+        found.append(np.load(tmp_path / "loadings.npy"))
+    assert np.allclose(*found, rtol=0, atol=1e-6)
+    divided = how != "paper"
+    done_with_weight = invoke(*call, "--out", tmp_path, "--weight", 1)
+    assert done_with_weight.exit_code == (2 if divided else 0)
+    assert ("Give one of their size" in done_with_weight.stderr) is divided
+    summary = json.loads(done.stdout)
+    assert (summary["data"]["divided_by"] != 1) is divided
+    assert any("The data were divided by" in note for note in summary["notes"]) is divided
 
 
 @pytest.mark.parametrize("name", ["a.mtx", "a.svmlight", "a.npz"])
@@ -180,11 +200,17 @@ MISTAKES = [
     ("digits-80-12 --solver oadmm-ep --set beta=3", 2, "oadmm-ep does not take these settings"),
     ("digits-80-12 --solver oadmm-ep --set sigma=7", 2, "sigma"),
     ("digits-80-12 --components 13", 2, "cannot have 13 orthonormal columns"),
-    ("digits-80-12 --components 0", 2, "1 <= r <= n"),
-    ("digits-80-12 --weight nan", 2, "must be finite"),
-    ("digits-80-12 --weight -1", 2, "must not be negative"),
+    ("digits-80-12 --components 0", 2, "0 is not in the range"),
+    ("digits-80-12 --weight nan", 2, "'nan' is not a finite number"),
+    ("digits-80-12 --weight -1", 2, "-1.0 is not in the range"),
     ("digits-80-12 --nonzeros -1", 2, "k"),
-    ("digits-80-12 --tol -1", 2, "--tol must not be negative"),
+    ("digits-80-12 --tol -1", 2, "-1.0 is not in the range"),
+    ("digits-80-12 --tol nan", 2, "'nan' is not a finite number"),
+    ("digits-80-12 --seconds nan", 2, "'nan' is not a finite number"),
+    ("digits-80-12 --seconds inf", 2, "'inf' is not a finite number"),
+    ("randn-99999999-99999999", 2, "GiB of memory"),
+    ("wide.svmlight", 3, "GiB of memory"),
+    ("pipe.csv", 3, "is not a regular file"),
     ("digits-80-12 --iterations 0", 2, "--iterations"),
     ("digits-80-12 --seconds -1", 2, "--seconds"),
     ("digits-80-12 --seed -1", 2, "--seed"),
@@ -202,12 +228,13 @@ MISTAKES = [
     ("a.xlsx", 2, "its name must end in"),
     ("./", 2, "its name must end in"),
     ("digits-80-12 --out text.csv", 2, "is a file"),
-    ("digits-80-12 --out text.csv/deeper", 2, "cannot be written to"),
+    ("digits-80-12 --out text.csv/deeper", 4, "text.csv/deeper could not be written"),
 ]
 MODELS = [
     ("sparse-pcb digits", 2, "'sparse-pcb' is not one of"),
     ("sparse-pca", 2, "Missing argument 'DATA'"),
     ("compressed-modes digits", 2, "takes a number of grid points, as in 128"),
+    ("compressed-modes 99999999999999999999", 2, "GiB of memory"),
     ("compressed-modes 2", 2, "at least 3 grid points"),
     ("compressed-modes 32 --nonzeros 3", 2, "no --nonzeros"),
     ("compressed-modes 32 --prepare raw", 2, "no --prepare"),
@@ -224,6 +251,8 @@ def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, call, code,
     np.save("nan.npy", bad)
     mmwrite("nan.mtx", coo_array(bad))
     np.save("vector.npy", np.ones(3))
+    os.mkfifo("pipe.csv")
+    Path("wide.svmlight").write_text("1 1:1 99999999999:2\n")
     for name in ("text.csv", "text.npy", "a.xlsx"):
         Path(name).write_text("some,words\nand,more\n")
     done = invoke("solve", *call.split(), *(() if "--out" in call else ("--out", "out")))
@@ -278,7 +307,7 @@ def test_an_unwritable_folder_is_noticed_before_the_run(tmp_path):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("orthoprox.cli.solve.solve", lambda *_, **__: pytest.fail("ran"))
             done = invoke("solve", "sparse-pca", "digits-80-12", "--out", out)
-        assert done.exit_code == 2 and "cannot be written to" in done.stderr
+        assert done.exit_code == 4 and "could not be written" in done.stderr
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -14,6 +15,12 @@ from orthoprox.datasets import DataDamaged, DataUnavailable, read_matrix
 A = np.array([[0.0, 1.5, 2.0], [3.0, 0.0, 0.0]])
 
 
+MARKET = b"%%%%MatrixMarket matrix coordinate %s\n% a comment\n\n".replace(b"% a", b"%% a")
+HEADER = (
+    b"\x93NUMPY\x01\0v\0"
+    + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 3000000), }".ljust(117)
+    + b"\n"
+)
 LINES = "1 2:1.5 3:2\n1 1:3\n"
 SAVE = {
     "a.npy": lambda file: np.save(file, A),
@@ -78,7 +85,19 @@ def test_tables_with_and_without_names(tmp_path, text, names):
         ("a.npy", b"\x93NUMPY", "cannot be read as .npy"),
         ("a.npy", b"", "cannot be read as .npy"),
         ("a.npz", b"PK\x03\x04 and no more", "cannot be read as .npz"),
-        ("a.mtx", b"nothing of the kind\n", "cannot be read as .mtx"),
+        ("a.mtx", b"nothing of the kind\n", "does not begin with '%%MatrixMarket matrix"),
+        (
+            "a.mtx",
+            MARKET % b"complex general" + b"1 1 1\n1 1 2 3\n",
+            "it must hold real numbers; it holds complex ones",
+        ),
+        ("a.mtx", MARKET % b"real general" + b"2 2 1\n1 1 5x\n", "cannot be read as .mtx"),
+        ("a.mtx", MARKET % b"real general" + b"2 2 1\n1 1 5\0\n", "it holds bytes that are no text"),
+        ("a.mtx", MARKET % b"real general" + b"2 2 1\n1 3 5\n", "a column is not a whole number from 1 to 2"),
+        ("a.mtx", MARKET % b"real general" + b"2 2 2\n1 1 5\n", "promises 2 entries, 6 numbers, and 3 are there"),
+        ("a.mtx", MARKET % b"real symmetric" + b"2 3 1\n1 1 5\n", "a symmetric matrix is square"),
+        ("a.mtx", MARKET % b"real general" + b"9 9999999999999 1\n1 1 5\n", "GiB of memory"),
+        ("a.npy", HEADER + A.tobytes(), "its header promises 24000000000000 bytes, and 48 are there"),
         ("a.svmlight", b"1 2:3 4\n", "line 1 of a.svmlight"),
         ("a.svmlight", b"", "shape"),
     ],
@@ -107,12 +126,49 @@ def test_an_array_that_is_no_matrix_of_numbers(tmp_path, arrays, sentence):
         read_matrix(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("form", "changes", "sentence"),
+    [
+        ("csr", {"indices": np.array([0, 1, 10**6])}, "indices must be < 3"),
+        ("csr", {"indices": np.array([0, 1, -1])}, "indices must be >= 0"),
+        ("csc", {"indptr": np.array([0, 3, 1, 0])}, "index pointers decrease"),
+        ("coo", {"shape": np.array([10**12, 10**12])}, "GiB of memory"),
+        ("csr", {"data": np.array([{}, 1, 2], dtype=object)}, "Python objects, which are never read"),
+    ],
+)
+def test_a_sparse_matrix_that_would_crash(tmp_path, form, changes, sentence):
+    save_npz(tmp_path / "a.npz", coo_array(A).asformat(form))
+    with np.load(tmp_path / "a.npz") as file:
+        arrays = {**file, **changes}
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(DataDamaged, match=sentence):
+        read_matrix(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("field", ["real", "integer", "pattern"])
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_matrix_market_says_what_scipy_says(tmp_path, rng, field, symmetry, sparse):
+    B = rng.integers(-2, 3, (5, 5)) * (1.0 if field != "real" else 0.1)
+    B = {"general": B[:, :3], "symmetric": B + B.T, "skew-symmetric": B - B.T}[symmetry]
+    if field == "pattern" and (not sparse or symmetry == "skew-symmetric"):
+        return  # there is no such file
+    mmwrite(
+        tmp_path / "a.mtx", coo_array(B != 0 if field == "pattern" else B) if sparse else B, "", field, 17, symmetry
+    )
+    C = read_matrix(tmp_path / "a.mtx")[0]
+    assert np.array_equal(C.toarray() if sparse else C, B != 0 if field == "pattern" else B)
+
+
 def test_no_file_and_no_known_ending(tmp_path):
     with pytest.raises(DataUnavailable, match="No such file") as caught:
         read_matrix(tmp_path / "a.csv")
     assert caught.type is DataUnavailable
     (tmp_path / "a.csv").mkdir()
-    with pytest.raises(DataUnavailable, match="cannot be read"):
-        read_matrix(tmp_path / "a.csv")
+    os.mkfifo(tmp_path / "a.npy")
+    (tmp_path / "a.tsv").symlink_to("/dev/zero")
+    for name in ("a.csv", "a.npy", "a.tsv"):
+        with pytest.raises(DataUnavailable, match="is not a regular file"):
+            read_matrix(tmp_path / name)
     with pytest.raises(ValueError, match=r"its name must end in .npy, .npz"):
         read_matrix(tmp_path / "a.xlsx")

@@ -89,7 +89,7 @@ def test_a_crash_while_writing_leaves_the_old_file_and_nothing_else(file, monkey
         raise OSError("No space left on device")
 
     monkeypatch.setattr(where, crash)
-    with pytest.raises(RunFailed, match="OSError.*No space left on device") as caught:
+    with pytest.raises(RunFailed, match="WriteFailed.*No space left on device") as caught:
         solve(PROBLEM, stop=Iterations(20), observers=[Checkpoint(file, every=10)])
     monkeypatch.undo()
     assert file.read_bytes() == before

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from experiments.tiny import made_up, tiny
 from orthoprox._fields import replace
@@ -90,7 +89,9 @@ def test_everything_is_written(results, tmp_path):
 def canvases(monkeypatch):
     """The figures that are drawn, by the name of their file, instead of the files."""
     drawn = {}
-    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: drawn.update({path.name: self}))
+    monkeypatch.setattr(
+        "orthoprox.experiments.figures.save", lambda canvas, path, **_: drawn.update({path.name: canvas})
+    )
     return drawn
 
 

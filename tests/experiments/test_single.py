@@ -10,7 +10,8 @@ from experiments.tiny import mischief, tiny
 from orthoprox import Iterations, Stiefel, named, solve
 from orthoprox._fields import replace
 from orthoprox.datasets import DataUnavailable, load
-from orthoprox.experiments.data import is_file, load_data, substitute_missing
+from orthoprox.datasets.files import looks_like_file
+from orthoprox.experiments.data import load_data, substitute_missing
 from orthoprox.experiments.single import START, BudgetRecorder, execute
 from orthoprox.models import sparse_pca
 from orthoprox.problem import nonzeros
@@ -124,11 +125,11 @@ def test_a_users_file_is_centred_dense_or_sparse(tmp_path, monkeypatch):
     C, X = A - A.mean(axis=0), rng.standard_normal((300, 3))
     for name in ("sparse.npz", "dätä.csv"):
         data = load_data(str(tmp_path / name), 0, None)
-        assert is_file(str(tmp_path / name)) and (data.m, data.n) == (40, 300)
+        assert looks_like_file(str(tmp_path / name)) and (data.m, data.n) == (40, 300)
         assert np.allclose(data.D(X), C @ X)
         assert data.principal_variance(2) == pytest.approx(np.sum(np.linalg.svd(C, compute_uv=False)[:2] ** 2))
         assert data.principal_variance(40) == pytest.approx(np.sum(C**2))
-    assert not is_file("randn-30-6")
+    assert not looks_like_file("randn-30-6")
     monkeypatch.setattr("orthoprox.experiments.data.LARGEST", 5)
     np.save(tmp_path / "wide.npy", rng.standard_normal((9, 6)))
     assert math.isnan(load_data(str(tmp_path / "wide.npy"), 0, None).principal_variance(2))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 
-from orthoprox import Problem, Stiefel, terms
+from orthoprox import Problem, Stiefel, maps, terms
 from orthoprox.maps import Difference, Entries, Identity, Matrix, Stack
 from orthoprox.terms import L1, Expression, GroupL2, LargestK, LeastSquares, Linear, Quadratic, Smooth, Zero
 
@@ -33,7 +33,7 @@ def test_a_term_is_bound_to_whatever_is_a_matrix(kind):
         problem = Problem.of(written, over=(N, R))
         assert problem.M == M
         X = point(0)
-        inner = B @ S @ X if isinstance(problem.A, Product) else B @ X
+        inner = B @ S @ X if isinstance(problem.A, maps.Product) else B @ X
         assert problem.objective(X) == pytest.approx(problem.h.weight * l1(inner) + problem.offset, rel=1e-12)
     f = Problem.of(LeastSquares(np.eye(5), Y) @ kind(B), over=[N, R]).f
     assert f.value(point(1)) == pytest.approx(LeastSquares(B, Y).value(point(1)), rel=1e-12)

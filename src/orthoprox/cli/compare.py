@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from orthoprox.cli.errors import report_errors
-from orthoprox.cli.experiments import EXIT_CODES, run_experiments, seed_range
+from orthoprox.cli.errors import EXIT_CODES
+from orthoprox.cli.experiments import run_experiments, seed_range
+from orthoprox.cli.models import check_run, divided_weight
+from orthoprox.cli.options import COUNT, FOLDER, NOT_NEGATIVE, POSITIVE, SEEDS
 from orthoprox.cli.solve import parse_setting
+from orthoprox.datasets.files import looks_like_file
 from orthoprox.experiments import Experiment, Method
-from orthoprox.experiments.data import is_file, load_data
+from orthoprox.experiments.data import load_data
 from orthoprox.experiments.methods import make_solver
 
 
@@ -25,23 +29,25 @@ from orthoprox.experiments.methods import make_solver
 )
 @click.argument("data")
 @click.argument("solvers", nargs=-1, required=True)
-@click.option("--components", "-r", default=5, show_default=True, help="Columns of X.")
-@click.option("--weight", "-w", type=float, help="Factor of the penalty.  [default: a tenth of the largest variance]")
-@click.option("--nonzeros", "-k", type=int, help="Unpenalised entries of X.  [default: none]")
+@click.option("--components", "-r", type=COUNT, default=5, show_default=True, help="Columns of X.")
+@click.option(
+    "--weight", "-w", type=POSITIVE, help="Factor of the penalty.  [default: a tenth of the largest variance]"
+)
+@click.option("--nonzeros", "-k", type=COUNT, help="Unpenalised entries of X.  [default: none]")
 @click.option(
     "--set", "settings", multiple=True, metavar="SOLVER.NAME=VALUE", help="A setting of a solver; may be repeated."
 )
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="For each run.  [default: 3]")
-@click.option("--iterations", type=click.IntRange(min=1), help="A limit on iterations, instead of or besides time.")
-@click.option("--tol", default=1e-8, show_default=True, help="A run ends when the criticality is at most this.")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Number of starts and samples.")
+@click.option("--seconds", type=POSITIVE, help="For each run.  [default: 3]")
+@click.option("--iterations", type=COUNT, help="A limit on iterations, instead of or besides time.")
+@click.option("--tol", type=NOT_NEGATIVE, default=1e-8, show_default=True, help="A run ends when Crit is at most this.")
+@click.option("--seeds", type=SEEDS, default=1, show_default=True, help="Number of starts and samples.")
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of the datasets' files.  [default: ORTHOPROX_DATA]"
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Runs at once, one thread each.  [default: one for each core]")
+@click.option("--jobs", type=COUNT, help="Runs at once, one thread each.  [default: one for each core]")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("out/compare"),
     show_default=True,
     help="Folder for results; existing results are not run again.",
@@ -71,39 +77,41 @@ def compare_command(
     solver is a name from `orthoprox list solvers`, module:Class, or file.py:Class. Prints a table; writes it into
     OUT with figures and a report to open in a browser.
     """
-    with report_errors():
-        if is_file(data):
-            data = str(Path(data).resolve())
-        methods = tuple(_method(solver, _settings_for(solver, settings, solvers)) for solver in dict.fromkeys(solvers))
-        folder = None if data_dir is None else str(data_dir)
-        loaded = load_data(data, 0, folder)
-        if weight is None:
-            largest = loaded.D.norm**2 if loaded.eigenvalues is None else float(loaded.eigenvalues[0])
-            weight = 0.1 * largest / loaded.m
-        _check(components, nonzeros, loaded.n)
-        experiment = Experiment(
-            name="compare",
-            title=f"Comparison on {Path(data).name}",
-            datasets=(data,),
-            weights=(float(f"{weight:.6g}"),),
-            kept=(None if nonzeros is None else nonzeros / (loaded.n * components),),
-            components=components,
-            methods=methods,
-            seeds=seed_range(seeds),
-            seconds=3.0 if seconds is None and iterations is None else seconds,
-            iterations=iterations,
-            tolerance=tol,
-        )
-        run_experiments(
-            [experiment],
-            out,
-            processes=jobs,
-            data_dir=data_dir,
-            title=experiment.title,
-            claims=False,
-            as_json=as_json,
-            quiet=quiet,
-        )
+    if looks_like_file(data):
+        data = os.path.realpath(data)
+    methods = tuple(_method(solver, _settings_for(solver, settings, solvers)) for solver in dict.fromkeys(solvers))
+    folder = None if data_dir is None else str(data_dir)
+    loaded = load_data(data, 0, folder)
+    check_run(max(loaded.m, loaded.n), components)
+    if weight is None:
+        largest = loaded.D.norm**2 if loaded.eigenvalues is None else float(loaded.eigenvalues[0])
+        weight = 0.1 * largest / loaded.m
+    else:
+        weight = divided_weight(weight, loaded.divisor)
+    _check(components, nonzeros, loaded.n)
+    experiment = Experiment(
+        name="compare",
+        title=f"Comparison on {Path(data).name}",
+        datasets=(data,),
+        weights=(float(f"{weight:.6g}"),),
+        kept=(None if nonzeros is None else nonzeros / (loaded.n * components),),
+        components=components,
+        methods=methods,
+        seeds=seed_range(seeds),
+        seconds=3.0 if seconds is None and iterations is None else seconds,
+        iterations=iterations,
+        tolerance=tol,
+    )
+    run_experiments(
+        [experiment],
+        out,
+        processes=jobs,
+        data_dir=data_dir,
+        title=experiment.title,
+        claims=False,
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 def _check(components: int, nonzeros: int | None, n: int) -> None:
@@ -120,7 +128,7 @@ def _method(solver: str, settings: dict[str, Any]) -> Method:
     place, _, name = solver.rpartition(":")
     label = f"{place.rpartition('.')[2]}:{name}" if place else solver
     if place.endswith(".py"):
-        label, solver = f"{Path(place).stem}:{name}", f"{Path(place).resolve()}:{name}"
+        label, solver = f"{Path(place).stem}:{name}", f"{os.path.realpath(place)}:{name}"
     make_solver(solver, settings)
     return Method(label, solver, settings)
 

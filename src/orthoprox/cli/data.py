@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from orthoprox.cli.errors import UNAVAILABLE, CommandError, report_errors
+from orthoprox.cli import INTERRUPTED
+from orthoprox.cli.errors import EXIT_CODES, UNAVAILABLE, CommandError, report_errors
 from orthoprox.cli.list import table
 from orthoprox.datasets import DATASETS, DataDamaged, Dataset, load
 from orthoprox.datasets._base import LibraryOrigin
@@ -23,8 +24,7 @@ FOLDER = click.option(
 @click.group(
     name="data",
     epilog="\b\nExamples:\n  orthoprox data list\n  orthoprox data fetch mnist tdt2\n"
-    "  orthoprox data check --data-dir DIR\n\n"
-    "Exit codes: 0 all is well, 2 a mistake in the call, 3 data not available or damaged.",
+    "  orthoprox data check --data-dir DIR\n\n" + EXIT_CODES,
 )
 def data_command() -> None:
     """The datasets: what there is, fetch it, check it.
@@ -39,12 +39,11 @@ def data_command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_data(data_dir: Path | None, as_json: bool) -> None:
     """Every dataset, its size, and whether it is here."""
-    with report_errors():
-        folder = resolve_folder(data_dir)
-        rows = [
-            {"dataset": name, "size": dataset.size, "here": availability(dataset, folder), "what": dataset.summary}
-            for name, dataset in DATASETS.items()
-        ]
+    folder = resolve_folder(data_dir)
+    rows = [
+        {"dataset": name, "size": dataset.size, "here": availability(dataset, folder), "what": dataset.summary}
+        for name, dataset in DATASETS.items()
+    ]
     click.echo(json.dumps(rows, indent=2) if as_json else table(rows))
 
 
@@ -54,9 +53,8 @@ def list_data(data_dir: Path | None, as_json: bool) -> None:
 def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
     """Download datasets into the cache, or into --data-dir, unless they are there."""
     failed = []
-    with report_errors():
-        folder = resolve_folder(data_dir)
-        wanted = [parse_name(name, DATASETS)[0] for name in names]
+    folder = resolve_folder(data_dir)
+    wanted = [parse_name(name, DATASETS)[0] for name in names]
     for dataset in wanted:
         try:
             with report_errors():
@@ -68,6 +66,8 @@ def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
                 for path in present if complete else dataset.origin.fetch(folder):
                     click.echo(f"{dataset.name}: {path}")
         except CommandError as error:
+            if error.exit_code == INTERRUPTED:
+                raise
             error.show()
             failed.append(error.exit_code)
     if failed:
@@ -82,14 +82,13 @@ def check(names: tuple[str, ...], data_dir: Path | None) -> None:
 
     A damaged file is an error, and so is a missing file of a dataset in NAMES.
     """
-    with report_errors():
-        folder = resolve_folder(data_dir)
-        wanted = [parse_name(name, DATASETS)[0] for name in names] or list(DATASETS.values())
-        rows = [
-            {"dataset": dataset.name, "state": state, "file": file}
-            for dataset in wanted
-            for file, state in files_of(dataset, folder)
-        ]
+    folder = resolve_folder(data_dir)
+    wanted = [parse_name(name, DATASETS)[0] for name in names] or list(DATASETS.values())
+    rows = [
+        {"dataset": dataset.name, "state": state, "file": file}
+        for dataset in wanted
+        for file, state in files_of(dataset, folder)
+    ]
     click.echo(table(rows))
     if any(row["state"] == "damaged" or (names and row["state"] == "missing") for row in rows):
         raise SystemExit(UNAVAILABLE)

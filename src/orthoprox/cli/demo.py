@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox import Critical, Iterations, Problem, Progress, Recorder, Result, named, solve
+from orthoprox import Critical, Iterations, Problem, Progress, Recorder, Result, Status, named, solve
 from orthoprox._extras import extra
 from orthoprox.cli.figures import draw_curves, draw_loadings
+from orthoprox.cli.options import check_writable
 from orthoprox.models import sparse_pca
 from orthoprox.problem import nonzeros
 
@@ -21,9 +22,7 @@ BETA0 = 20.0
 
 def run(out: Path, *, components: int, iterations: int, progress: bool) -> None:
     """Solve, print a table, draw two figures."""
-    if iterations < 1:
-        raise ValueError(f"The demonstration needs at least one iteration; given {iterations}. Raise --iterations.")
-    out.mkdir(parents=True, exist_ok=True)
+    check_writable(out)
     D, pixels = digits()
     m, n = D.shape
     k = max(1, round(KEPT * n * components))
@@ -41,7 +40,10 @@ def run(out: Path, *, components: int, iterations: int, progress: bool) -> None:
         (named("oadmm-rr", beta0=BETA0), Iterations(iterations), paper),
     ):
         observers = [Progress(label=method.name)] if progress else []
-        results[method.name] = solve(problem, method, seed=0, stop=stop, record=record, observers=observers)
+        result = solve(problem, method, seed=0, stop=stop, record=record, observers=observers)
+        results[method.name] = result
+        if result.status is Status.INTERRUPTED:
+            break
     axes = principal_axes(D, components)
     print_line(table(problem, D, axes, results))
     print_line("")
@@ -50,6 +52,8 @@ def run(out: Path, *, components: int, iterations: int, progress: bool) -> None:
         draw_curves(out / "curves.png", {name: result.history for name, result in results.items()}),
     ):
         print_line(f"drew {figure}")
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
 
 
 def digits() -> tuple[Any, Any]:

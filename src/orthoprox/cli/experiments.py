@@ -14,8 +14,9 @@ from typing import Any
 import click
 
 from orthoprox._extras import extra
-from orthoprox.cli.errors import FAILED, UNAVAILABLE, CommandError
-from orthoprox.cli.solve import check_writable
+from orthoprox.cli import INTERRUPTED
+from orthoprox.cli.errors import FAILED, UNAVAILABLE, UNWRITTEN, CommandError
+from orthoprox.cli.options import check_writable
 from orthoprox.experiments import Experiment, Tally, gather, run
 from orthoprox.experiments.data import substitute_missing
 from orthoprox.experiments.gather import Results, add_to_manifest
@@ -23,9 +24,6 @@ from orthoprox.experiments.outputs import write_outputs
 from orthoprox.experiments.spec import Job
 from orthoprox.experiments.table import as_text, row
 
-INTERRUPTED = 130
-EXIT_CODES = """Exit codes: 0 done; 1 a run failed; 2 a mistake in the call; 3 data not available; 130 interrupted
-(repeat the command to continue)."""
 PAUSE = 10.0
 """Seconds between two lines of progress where there is no terminal."""
 
@@ -60,8 +58,7 @@ def run_experiments(
     files = write_outputs(results, out, title=title, claims=claims)
     _print_results(results, tally, files, as_json=as_json, table=not claims)
     if tally.failures:
-        code = UNAVAILABLE if any(failure.data for failure in tally.failures) else FAILED
-        raise CommandError(_failure_message(tally), code)
+        raise CommandError(_failure_message(tally), _failure_code(tally))
 
 
 @contextlib.contextmanager
@@ -110,6 +107,13 @@ def _print_results(results: Results, tally: Tally, files: Sequence[Path], *, as_
     for path in files:
         if path.suffix != ".pdf":
             click.echo(f"wrote {path}")
+
+
+def _failure_code(tally: Tally) -> int:
+    """What the user can do something about goes first."""
+    if any(failure.data for failure in tally.failures):
+        return UNAVAILABLE
+    return UNWRITTEN if any(failure.unwritten for failure in tally.failures) else FAILED
 
 
 def _failure_message(tally: Tally) -> str:

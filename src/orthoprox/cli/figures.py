@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orthoprox.plotting import convergence, loadings_images
-from orthoprox.plotting._canvas import figure
+from orthoprox.plotting._canvas import figure, save
 
 SIDE = 8
 
@@ -24,13 +24,11 @@ def draw_loadings(path: Path, axes: Any, loadings: Mapping[str, Any], pixels: An
             panel.set_xlabel(f"{count}", fontsize=8, labelpad=2)
         panels[0].set_ylabel(name, fontsize=10)
     canvas.suptitle("Loadings of the digits, with their nonzeros; components by variance", fontsize=11)
-    canvas.savefig(path, dpi=150)
-    return path
+    return save(canvas, path)
 
 
 def draw_curves(path: Path, histories: Mapping[str, Any]) -> Path:
     """Objective and criticality against iterations and time."""
     canvas = figure(figsize=(9, 6), layout="constrained")
     convergence(histories, figure=canvas)
-    canvas.savefig(path, dpi=150)
-    return path
+    return save(canvas, path)

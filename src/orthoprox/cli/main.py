@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import click
@@ -9,15 +11,20 @@ import click
 import orthoprox
 from orthoprox.cli.compare import compare_command
 from orthoprox.cli.data import data_command
+from orthoprox.cli.errors import EXIT_CODES, Commands
 from orthoprox.cli.list import list_command
+from orthoprox.cli.options import COUNT, FOLDER
 from orthoprox.cli.reproduce import reproduce_command
 from orthoprox.cli.solve import solve_command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @click.version_option(orthoprox.__version__, prog_name="orthoprox")
 def command() -> None:
     """Nonsmooth composite optimisation over matrices with orthonormal columns."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a file name that the terminal cannot show is no error
+            stream.reconfigure(errors="backslashreplace")
 
 
 command.add_command(compare_command)
@@ -28,9 +35,9 @@ command.add_command(solve_command)
 
 
 @command.command()
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True)
-@click.option("--components", default=12, show_default=True, help="How many sparse components.")
-@click.option("--iterations", default=4000, show_default=True, help="Iterations of each method, at most.")
+@click.option("--out", type=FOLDER, default=Path("out"), show_default=True, help="Folder for the figures.")
+@click.option("--components", type=COUNT, default=12, show_default=True, help="How many sparse components.")
+@click.option("--iterations", type=COUNT, default=4000, show_default=True, help="Iterations of each method, at most.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def demo(out: Path, components: int, iterations: int, quiet: bool) -> None:
     """Sparse principal components of handwritten digits, with oadmm and the paper's OADMM-EP and OADMM-RR.
@@ -39,7 +46,4 @@ def demo(out: Path, components: int, iterations: int, quiet: bool) -> None:
     """
     from orthoprox.cli.demo import run
 
-    try:
-        run(out, components=components, iterations=iterations, progress=not quiet)
-    except (ValueError, OSError, ModuleNotFoundError) as error:
-        raise click.ClickException(str(error)) from None
+    run(out, components=components, iterations=iterations, progress=not quiet)

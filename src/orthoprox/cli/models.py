@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from orthoprox import Problem
+from orthoprox._memory import check_memory
 from orthoprox.cli.source import Source, find_source
 from orthoprox.maps import LinearMap, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthogonal_dictionary, sparse_pca
+
+COPIES = 6
+"""Matrices of the size of X, or of its product with the data, that a method holds at a time."""
+MOST_DIGITS = 30
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,12 @@ class NamedProblem:
     """A problem, the names of the rows of X, and entries for the summary."""
 
     problem: Problem
-    rows: list[str]
+    rows: Sequence[Any]
     about: dict[str, Any]
     measures: dict[str, Callable[[Any], float]] = field(default_factory=dict)
     """Further numbers of a solution."""
+    notes: tuple[str, ...] = ()
+    """Remarks for the user."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,34 @@ class Model:
 
 def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
     source = find_source(request.data, seed=request.seed, folder=request.folder, prepare=request.prepare)
+    check_run(max(source.shape), request.components)
     return source, as_map(source.D, "D")
+
+
+def check_run(rows: int, components: int) -> None:
+    """Refuse a run whose matrices, the larger of X and its product with the data, could not be held."""
+    check_memory(COPIES * rows * components, f"A run with matrices of {rows} by {components} numbers")
+
+
+def _weight(request: SolveRequest, source: Source, default: float) -> float:
+    return default if request.weight is None else divided_weight(request.weight, source.divisor)
+
+
+def divided_weight(weight: float, divisor: float) -> float:
+    """The weight for data that were divided: it is a variance, and can be lost where theirs cannot be written."""
+    value = weight / divisor / divisor
+    if weight > 0 and not 0 < value < math.inf:
+        raise ValueError(
+            f"--weight {weight:g} is nothing beside variances of about {divisor:g}^2, or they are nothing beside it. "
+            "Give one of their size, or scale the data."
+        )
+    return value
+
+
+def _notes(source: Source) -> tuple[str, ...]:
+    if source.divisor == 1:
+        return ()
+    return (f"The data were divided by {source.divisor:.6g}; weight and objective are those of the divided data.",)
 
 
 def _variance_explained(B: LinearMap) -> dict[str, Callable[[Any], float]]:
@@ -66,44 +101,46 @@ def _refuse(request: SolveRequest, model: str, *options: str) -> None:
 
 def _sparse_pca(request: SolveRequest) -> NamedProblem:
     source, B = _data(request)
-    weight = 0.1 * B.norm**2 / source.shape[0] if request.weight is None else request.weight
+    weight = _weight(request, source, 0.1 * B.norm**2 / source.shape[0])
     problem = sparse_pca(B, n_components=request.components, weight=weight, k=request.nonzeros)
     about = {"data": source.about, "weight": weight, "nonzeros_free": request.nonzeros}
-    return NamedProblem(problem, source.features, about, _variance_explained(B))
+    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source))
 
 
 def _nonnegative_pca(request: SolveRequest) -> NamedProblem:
     _refuse(request, "nonnegative-pca", "nonzeros")
     source, B = _data(request)
-    weight = B.norm**2 / source.shape[0] if request.weight is None else request.weight
+    weight = _weight(request, source, B.norm**2 / source.shape[0])
     problem = nonnegative_pca(B, n_components=request.components, weight=weight)
-    return NamedProblem(problem, source.features, {"data": source.about, "weight": weight}, _variance_explained(B))
+    about = {"data": source.about, "weight": weight}
+    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source))
 
 
 def _dual_pcp(request: SolveRequest) -> NamedProblem:
     _refuse(request, "dual-pcp", "nonzeros", "weight")
     source, B = _data(request)
-    return NamedProblem(dual_pcp(B, codimension=request.components), source.features, {"data": source.about})
+    problem = dual_pcp(B, codimension=request.components)
+    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source))
 
 
 def _dictionary(request: SolveRequest) -> NamedProblem:
     _refuse(request, "dictionary", "nonzeros", "weight")
     source, B = _data(request)
-    return NamedProblem(
-        orthogonal_dictionary(B, n_components=request.components), source.features, {"data": source.about}
-    )
+    problem = orthogonal_dictionary(B, n_components=request.components)
+    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source))
 
 
 def _compressed_modes(request: SolveRequest) -> NamedProblem:
     if request.nonzeros is not None or request.prepare is not None:
         raise ValueError("compressed-modes takes no --prepare and no --nonzeros; leave them out.")
-    if not request.data.isdecimal():
+    if not (request.data.isdecimal() and len(request.data) <= MOST_DIGITS):
         raise ValueError(
             f"compressed-modes takes a number of grid points, as in 128, instead of data; given {request.data!r}."
         )
     n, weight = int(request.data), 0.1 if request.weight is None else request.weight
+    check_run(n, request.components)
     problem = compressed_modes(n, n_components=request.components, weight=weight)
-    return NamedProblem(problem, [str(i) for i in range(n)], {"grid_points": n, "weight": weight})
+    return NamedProblem(problem, range(n), {"grid_points": n, "weight": weight})
 
 
 MODELS: dict[str, Model] = {

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
+import functools
+import io
 import json
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 import orthoprox
 from orthoprox import Result
+from orthoprox._files import replacing
 from orthoprox.cli.models import NamedProblem
 from orthoprox.cli.run_figure import draw_run
 from orthoprox.problem import nonzeros
@@ -36,26 +41,42 @@ def summary_of(result: Result[Any], problem: NamedProblem) -> dict[str, Any]:
         **{name: measure(result.X) for name, measure in problem.measures.items()},
         "iterations": result.iterations,
         "seconds": result.seconds,
-        "notes": list(result.notes),
+        "notes": [*problem.notes, *result.notes],
     }
 
 
 def write_files(out: Path, result: Result[Any], problem: NamedProblem, summary: dict[str, Any]) -> list[Path]:
-    """Write everything, the summary last, and return the files."""
-    names = []
+    """Write everything and return the files; where one cannot be written, all of an earlier run stay as they were."""
+    parts: dict[str, Callable[[IO[bytes]], object]] = {}
     for name, X in (("loadings", result.X), ("loadings_sparse", _partner(result))):
-        np.save(out / f"{name}.npy", X)
-        _table(out / f"{name}.csv", X, problem.rows)
-        names += [f"{name}.npy", f"{name}.csv"]
+        parts[f"{name}.npy"] = functools.partial(_array, X=X)
+        parts[f"{name}.csv"] = functools.partial(_table, X=X, rows=problem.rows)
     try:
-        draw_run(out / "run.png", result, summary["model"])
-        names.append("run.png")
-    except ModuleNotFoundError as error:  # the numbers are written without the figure
+        parts["run.png"] = functools.partial(_bytes, content=draw_run(result, summary["model"]))
+    except (
+        Exception
+    ) as error:  # without its library or with numbers it cannot draw: the numbers are written all the same
         summary["notes"].append(f"No figure was drawn. {error}")
-    names.append("summary.json")
-    summary["files"] = names
-    (out / "summary.json").write_text(json.dumps(to_json(summary), indent=2) + "\n", encoding="utf-8")
-    return [out / name for name in names]
+    summary["files"] = [*parts, "summary.json"]
+    parts["summary.json"] = functools.partial(_json, value=summary)
+    with contextlib.ExitStack() as stack:
+        for name, write in parts.items():
+            file = stack.enter_context(replacing(out / name))
+            write(file)
+            file.flush()
+    return [out / name for name in parts]
+
+
+def _bytes(file: IO[bytes], content: bytes) -> None:
+    file.write(content)
+
+
+def _array(file: IO[bytes], X: Any) -> None:
+    np.save(file, X, allow_pickle=False)
+
+
+def _json(file: IO[bytes], value: Any) -> None:
+    file.write(json.dumps(to_json(value), indent=2).encode() + b"\n")
 
 
 def _partner(result: Result[Any]) -> Any:
@@ -63,12 +84,13 @@ def _partner(result: Result[Any]) -> Any:
     return result.y if result.y.shape == result.X.shape else result.X
 
 
-def _table(path: Path, X: Any, rows: list[str]) -> None:
+def _table(file: IO[bytes], X: Any, rows: Sequence[Any]) -> None:
     """One line for each feature, numbers with all their digits."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["feature", *(f"component_{j + 1}" for j in range(X.shape[1]))])
-        table.writerows([row, *line] for row, line in zip(rows, X.tolist(), strict=True))
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    table = csv.writer(text)
+    table.writerow(["feature", *(f"component_{j + 1}" for j in range(X.shape[1]))])
+    table.writerows([row, *line.tolist()] for row, line in zip(rows, X, strict=True))
+    text.detach()  # writes the rest, and leaves the file open
 
 
 def to_json(value: Any) -> Any:

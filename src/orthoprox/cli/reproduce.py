@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from orthoprox._fields import replace
-from orthoprox.cli.errors import UNAVAILABLE, CommandError, report_errors
-from orthoprox.cli.experiments import EXIT_CODES, run_experiments, seed_range
+from orthoprox.cli.errors import EXIT_CODES, UNAVAILABLE, CommandError
+from orthoprox.cli.experiments import run_experiments, seed_range
+from orthoprox.cli.options import COUNT, FOLDER, POSITIVE, SEEDS
 from orthoprox.datasets import DataUnavailable
 from orthoprox.experiments.spec import BUILTIN, builtin
 
@@ -26,7 +27,7 @@ from orthoprox.experiments.spec import BUILTIN, builtin
 @click.option("--quick", is_flag=True, help="On small data that come with scikit-learn, in under two minutes.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("out/reproduction"),
     show_default=True,
     help="Folder for results; existing results are not run again.",
@@ -34,10 +35,10 @@ from orthoprox.experiments.spec import BUILTIN, builtin
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of the datasets' files.  [default: ORTHOPROX_DATA]"
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Runs at once, one thread each.  [default: one for each core]")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="The time budget of a run.")
-@click.option("--iterations", type=click.IntRange(min=1), help="A limit on iterations instead.")
-@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds.")
+@click.option("--jobs", type=COUNT, help="Runs at once, one thread each.  [default: one for each core]")
+@click.option("--seconds", type=POSITIVE, help="The time budget of a run.")
+@click.option("--iterations", type=COUNT, help="A limit on iterations instead.")
+@click.option("--seeds", type=SEEDS, help="Number of seeds.")
 @click.option("--dataset", "datasets", multiple=True, help="Only this data set; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress display.")
@@ -67,25 +68,24 @@ def reproduce_command(
         changes["seeds"] = seed_range(seeds)
     if datasets:
         changes["datasets"] = datasets
-    with report_errors():
-        experiments = []
-        for name in names:
-            experiment = replace(builtin(name, quick=quick), **changes)
-            if iterations is not None:
-                experiment = replace(experiment, iterations=iterations, seconds=seconds)
-            elif seconds is not None and experiment.seconds is not None:  # a limit on iterations stays one
-                experiment = replace(experiment, seconds=seconds)
-            experiments.append(experiment)
-        try:
-            run_experiments(
-                experiments,
-                out,
-                processes=jobs,
-                data_dir=data_dir,
-                title="orthoprox: the paper's experiments",
-                claims=True,
-                as_json=as_json,
-                quiet=quiet,
-            )
-        except DataUnavailable as error:
-            raise CommandError(f"{error} With --quick no files are needed.", UNAVAILABLE) from None
+    experiments = []
+    for name in names:
+        experiment = replace(builtin(name, quick=quick), **changes)
+        if iterations is not None:
+            experiment = replace(experiment, iterations=iterations, seconds=seconds)
+        elif seconds is not None and experiment.seconds is not None:  # a limit on iterations stays one
+            experiment = replace(experiment, seconds=seconds)
+        experiments.append(experiment)
+    try:
+        run_experiments(
+            experiments,
+            out,
+            processes=jobs,
+            data_dir=data_dir,
+            title="orthoprox: the paper's experiments",
+            claims=True,
+            as_json=as_json,
+            quiet=quiet,
+        )
+    except DataUnavailable as error:
+        raise CommandError(f"{error} With --quick no files are needed.", UNAVAILABLE) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import io
 from typing import Any
 
 from orthoprox import Result
@@ -11,8 +11,8 @@ from orthoprox.plotting._canvas import figure
 from orthoprox.plotting._style import signed_image
 
 
-def draw_run(path: Path, result: Result[Any], model: str) -> None:
-    """Objective and criticality along the run, and the entries of the solution."""
+def draw_run(result: Result[Any], model: str) -> bytes:
+    """Draw objective and criticality along the run, and the entries of the solution."""
     canvas = figure(figsize=(9, 6), layout="constrained")
     left, right = canvas.subfigures(1, 2, width_ratios=(3, 2))
     convergence(result, against=["iteration"], figure=left)
@@ -23,4 +23,6 @@ def draw_run(path: Path, result: Result[Any], model: str) -> None:
     panel.set_ylabel("feature")
     right.colorbar(image, ax=panel)
     canvas.suptitle(f"{model}, {result.solver.name}: {result.iterations} iterations", fontsize=11)
-    canvas.savefig(path, dpi=150)
+    picture = io.BytesIO()
+    canvas.savefig(picture, format="png", dpi=150)
+    return picture.getvalue()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,16 @@ from typing import Any
 import click
 
 from orthoprox import Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
-from orthoprox.cli.errors import EXIT_CODES, FAILED, report_errors
+from orthoprox.cli import INTERRUPTED
+from orthoprox.cli.errors import EXIT_CODES, FAILED
 from orthoprox.cli.models import MODELS, SolveRequest
+from orthoprox.cli.options import COUNT, FOLDER, NOT_NEGATIVE, check_writable
 from orthoprox.cli.outcome import describe, summary_of, to_json, write_files
 from orthoprox.cli.source import PREPARE
 from orthoprox.driver.solve import DEFAULT_SOLVER
 
-BAD = (Status.NOT_FINITE, Status.FAILED, Status.INTERRUPTED)
+CODES = {Status.NOT_FINITE: FAILED, Status.FAILED: FAILED, Status.INTERRUPTED: INTERRUPTED}
+"""The exit code after a run that ended so; 0 after the others."""
 ITERATIONS = 1000
 
 
@@ -33,9 +35,11 @@ ITERATIONS = 1000
 )
 @click.argument("model", type=click.Choice(list(MODELS)))
 @click.argument("data")
-@click.option("--components", "-r", default=5, show_default=True, help="Columns of X.")
-@click.option("--weight", "-w", type=float, help="Factor of the penalty.  [default: a tenth of the largest variance]")
-@click.option("--nonzeros", "-k", type=int, help="Unpenalised entries of X (sparse-pca).  [default: none]")
+@click.option("--components", "-r", type=COUNT, default=5, show_default=True, help="Columns of X.")
+@click.option(
+    "--weight", "-w", type=NOT_NEGATIVE, help="Factor of the penalty.  [default: a tenth of the largest variance]"
+)
+@click.option("--nonzeros", "-k", type=COUNT, help="Unpenalised entries of X (sparse-pca).  [default: none]")
 @click.option(
     "--prepare",
     type=click.Choice(PREPARE),
@@ -47,11 +51,13 @@ ITERATIONS = 1000
 )
 @click.option(
     "--iterations",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help=f"The largest number of iterations.  [default: {ITERATIONS}, or no limit with --seconds]",
 )
-@click.option("--seconds", type=click.FloatRange(min=0), help="At most so long in the method.")
-@click.option("--tol", default=1e-6, show_default=True, help="Stop when the criticality is at most this; 0: never.")
+@click.option("--seconds", type=NOT_NEGATIVE, help="At most so long in the method.")
+@click.option(
+    "--tol", type=NOT_NEGATIVE, default=1e-6, show_default=True, help="Stop when Crit is at most this; 0: never."
+)
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -64,7 +70,7 @@ ITERATIONS = 1000
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("out"),
     show_default=True,
     help="Folder for the results.",
@@ -94,19 +100,18 @@ def solve_command(
     Samples are rows. Writes into OUT the loadings (loadings.npy and .csv, orthonormal columns; loadings_sparse.npy
     and .csv, their partner with exact zeros), summary.json and run.png. Sparse files stay sparse.
     """
-    with report_errors():
-        method = named(solver, **dict(map(parse_setting, settings)))
-        stop = stop_rule(iterations, seconds, tol)
-        check_writable(out)
-        instance = MODELS[model].build(SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare))
-        watching = [] if quiet or not sys.stderr.isatty() else [Progress()]
-        every = max(1, (iterations or ITERATIONS) // 500)
-        result = solve(instance.problem, method, seed=seed, stop=stop, record=Recorder(every=every), observers=watching)
-        summary = {"model": model, "seed": seed, **instance.about, **summary_of(result, instance)}
-        files = write_files(out, result, instance, summary)
+    method = named(solver, **dict(map(parse_setting, settings)))
+    stop = stop_rule(iterations, seconds, tol)
+    check_writable(out)
+    instance = MODELS[model].build(SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare))
+    watching = [] if quiet or not sys.stderr.isatty() else [Progress()]
+    every = max(1, (iterations or ITERATIONS) // 500)
+    result = solve(instance.problem, method, seed=seed, stop=stop, record=Recorder(every=every), observers=watching)
+    summary = {"model": model, "seed": seed, **instance.about, **summary_of(result, instance)}
+    files = write_files(out, result, instance, summary)
     click.echo(json.dumps(to_json(summary), indent=2) if as_json else describe(result, summary, files))
-    if result.status in BAD:
-        raise SystemExit(FAILED)
+    if result.status in CODES:
+        raise SystemExit(CODES[result.status])
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
@@ -117,14 +122,12 @@ def parse_setting(text: str) -> tuple[str, Any]:
     value = {"true": "True", "false": "False", "none": "None"}.get(value.lower(), value)
     try:
         return name.strip(), ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # the last two for thousands of brackets
         return name.strip(), value
 
 
 def stop_rule(iterations: int | None, seconds: float | None, tol: float) -> Rule:
     """The given limits, and the tolerance on the criticality."""
-    if not tol >= 0:
-        raise ValueError(f"--tol must not be negative; given {tol}. Use 0 for no tolerance.")
     most = ITERATIONS if iterations is None and seconds is None else iterations
     rules: list[Rule] = [] if most is None else [Iterations(most)]
     rules += [] if seconds is None else [Seconds(seconds)]
@@ -133,16 +136,3 @@ def stop_rule(iterations: int | None, seconds: float | None, tol: float) -> Rule
     for other in rules[1:]:
         rule = rule | other
     return rule
-
-
-def check_writable(out: Path) -> None:
-    """Create the folder, and check before a long run that it can be written to."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ValueError(
-            f"The folder {out} cannot be written to ({error.strerror or error}). Name another folder with --out."
-        ) from None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orthoprox._checks import check_matrix
 from orthoprox.datasets import load, read_matrix
-from orthoprox.datasets._prepare import normalise_columns
-from orthoprox.datasets.files import file_ending
-from orthoprox.maps import Centred, Sparse
-from orthoprox.maps.sparse import is_sparse
+from orthoprox.datasets._prepare import prepare_matrix
+from orthoprox.datasets.files import looks_like_file
 
 PREPARE = ("paper", "centre", "raw")
 
@@ -22,30 +21,23 @@ class Source:
 
     D: Any
     shape: tuple[int, int]
-    features: list[str]
+    features: Sequence[Any]
     about: dict[str, Any]
+    divisor: float
+    """What the numbers were divided by, because their squares would have been lost."""
 
 
 def find_source(text: str, *, seed: int, folder: Path | None, prepare: str | None) -> Source:
     """Load a file, if the text looks like one, else a dataset."""
-    if file_ending(text) or "/" in text or Path(text).is_file():
+    if looks_like_file(text):
         A, names = read_matrix(text)
         how = prepare or "centre"
-        features = names or [str(j) for j in range(A.shape[1])]
-        about: dict[str, Any] = {"name": Path(text).name, "source": str(Path(text).resolve())}
-        return Source(prepare_matrix(A, how), A.shape, features, about | {"prepare": how, "shape": list(A.shape)})
+        D, divisor = prepare_matrix(A, how)
+        about: dict[str, Any] = {"name": Path(text).name, "source": os.path.realpath(text)}
+        about |= {"prepare": how, "divided_by": divisor, "shape": list(A.shape)}
+        return Source(D, A.shape, names or range(A.shape[1]), about, divisor)
     data = load(text, seed=seed, folder=folder, raw=prepare is not None)
     about = {"name": data.name, "source": data.source, "licence": data.licence, "checksum": data.checksum}
     about |= {"prepare": prepare or "the dataset's own", "shape": list(data.X.shape), "notes": list(data.notes)}
-    D = data.X if prepare is None else prepare_matrix(data.X, prepare)
-    return Source(D, data.X.shape, [str(j) for j in data.columns], about)
-
-
-def prepare_matrix(A: Any, how: str) -> Any:
-    """Scale and centre; sparse data are centred by a map and stay sparse."""
-    if is_sparse(A):
-        B = Sparse(normalise_columns(Sparse(A, name="The data").B) if how == "paper" else A, name="The data")
-        return B if how == "raw" else Centred(B)
-    check_matrix(A, "The data")
-    B = normalise_columns(A) if how == "paper" else A
-    return B if how == "raw" else B - B.mean(axis=0)
+    D, divisor = (data.X, 1.0) if prepare is None else prepare_matrix(data.X, prepare)
+    return Source(D, data.X.shape, data.columns, about, divisor)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox._memory import check_memory
 from orthoprox.datasets._errors import DataDamaged, DataUnavailable
 
 
@@ -85,6 +86,8 @@ class RandomOrigin(Origin):
     def _size(self, request: Request) -> tuple[int, int]:
         if request.samples is None or request.features is None:
             raise ValueError("Random data have no size of their own: give samples and features, as in randn-1500-500.")
+        m, n = request.samples, request.features
+        check_memory(m * n, f"{m} by {n} random numbers")
         return request.samples, request.features
 
 

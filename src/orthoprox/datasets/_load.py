@@ -21,7 +21,7 @@ from orthoprox.datasets._stored import FOLDER
 
 def parse_name(name: str, known: Mapping[str, Dataset]) -> tuple[Dataset, int | None, int | None]:
     """Split a name such as ``mnist-1500-500`` into dataset, samples and features, ignoring case."""
-    match = re.fullmatch(r"([a-z]\w*?)(?:-(\d+))?(?:-(\d+))?", str(name).strip().lower())
+    match = re.fullmatch(r"([a-z]\w*?)(?:-(\d{1,18}))?(?:-(\d{1,18}))?", str(name).strip().lower())
     base = match[1] if match else str(name)
     if match is None or base not in known:
         near = difflib.get_close_matches(re.split(r"-\d", base.lower())[0], known, n=1)
@@ -83,7 +83,7 @@ def why_unavailable_in(known: Mapping[str, Dataset], name: str, folder: str | Pa
 def resolve_folder(folder: str | PathLike[str] | None) -> Path | None:
     """The given folder, else the one in the environment, else None."""
     given = folder if folder is not None else os.environ.get(FOLDER) or None
-    return None if given is None else Path(given).expanduser()
+    return None if given is None else Path(os.path.expanduser(given))
 
 
 def _size(what: str, in_name: int | None, given: int | None, name: str) -> int | None:

@@ -7,13 +7,16 @@ Because columns are dropped after rows have been chosen, no zero column is left.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from orthoprox._checks import check_matrix
 from orthoprox.datasets._base import Dataset
 from orthoprox.datasets._errors import DataDamaged
+from orthoprox.maps import Centred, Sparse
 from orthoprox.maps.sparse import is_sparse
 
 MOST_BYTES = 2**30
@@ -64,9 +67,47 @@ def centre_then_scale(A: Any) -> Any:
 
 def normalise_columns(A: Any) -> Any:
     """Divide every column by its length; a zero column stays zero and a sparse matrix stays sparse."""
+    # by powers of two first, which is exact: squares then neither overflow nor vanish
+    most = np.finfo(A.dtype).maxexp - 24
+    exponents = np.frexp(_largest_of_columns(A))[1]
+    A = _scale_columns(A, np.ldexp(A.dtype.type(1), -np.clip(exponents, -most, most)))
     lengths = np.sqrt((A * A).sum(axis=0))
-    scale = 1.0 / np.where(lengths > 0, lengths, 1.0)
-    return csr_array(A.multiply(scale)) if is_sparse(A) else A * scale
+    return _scale_columns(A, 1.0 / np.where(lengths > 0, lengths, 1.0))
+
+
+def _largest_of_columns(A: Any) -> Any:
+    if not is_sparse(A):
+        return abs(A).max(axis=0)
+    tops = np.zeros(A.shape[1], dtype=A.dtype)
+    np.maximum.at(tops, A.indices, abs(A.data))
+    return tops
+
+
+def _scale_columns(A: Any, factors: Any) -> Any:
+    return csr_array(A.multiply(factors)) if is_sparse(A) else A * factors
+
+
+def prepare_matrix(A: Any, how: str) -> tuple[Any, float]:
+    """Prepare a user's matrix: scale and centre it, and return it with what it was divided by.
+
+    Sparse data are centred by a map and stay sparse. Numbers so large or so small that their squares would be lost are
+    divided by a power of two; with unit columns ("paper") that is not needed.
+    """
+    if is_sparse(A):
+        A = Sparse(A, norm=0.0, name="The data").B
+    else:
+        check_matrix(A, "The data")
+    divisor = 1.0 if how == "paper" else _divisor(A)
+    A = normalise_columns(A) if how == "paper" else A / divisor if divisor != 1 else A
+    if is_sparse(A):
+        return (Sparse(A) if how == "raw" else Centred(Sparse(A))), divisor
+    return (A if how == "raw" else A - A.mean(axis=0)), divisor
+
+
+def _divisor(A: Any) -> float:
+    """Return 1, or the power of two next to the largest entry where that is out of the ordinary."""
+    exponent = math.frexp(max(float(A.max()), -float(A.min())))[1]
+    return 2.0 ** (exponent - 1) if abs(exponent) > np.finfo(A.dtype).maxexp // 5 else 1.0
 
 
 def to_dense(A: Any) -> Any:

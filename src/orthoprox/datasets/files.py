@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from os import PathLike
@@ -9,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.io import mmread
-from scipy.sparse import csr_array
 
 from orthoprox.datasets._errors import DataDamaged, DataUnavailable
-from orthoprox.datasets._formats import npz_array, npz_sparse, svmlight
-from orthoprox.maps.sparse import is_sparse
+from orthoprox.datasets._formats import npy_array, npz_array, npz_names, npz_sparse, svmlight
+from orthoprox.datasets._market import market
 
 Read = tuple[Any, "list[str] | None"]
 
@@ -50,9 +49,15 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Any, list[str] | None]:
     ending = file_ending(file)
     if not ending:
         raise ValueError(f"{file} is not a file we can read: its name must end in {', '.join(READERS)}.")
+    if os.path.lexists(file) and not os.path.isfile(file):  # opening a pipe could wait for ever
+        raise DataUnavailable(f"{file} is not a regular file. Save the data in one of their own.")
     try:
-        A, names = READERS[ending](file)
-    except MemoryError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters in a file is reported below
+            A, names = READERS[ending](file)
+            _check_kind(file, A)
+            return (A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)), names
+    except (MemoryError, DataUnavailable):
         raise
     except OSError as error:
         raise DataUnavailable(f"{file} cannot be read ({error.strerror or error}).") from error
@@ -61,13 +66,16 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Any, list[str] | None]:
         raise DataDamaged(
             f"{file} cannot be read as {ending} ({words}). Check its content or save it again."
         ) from error
+
+
+def _check_kind(file: Path, A: Any) -> None:
+    """Refuse what is not a matrix of real numbers."""
     if len(A.shape) != 2 or 0 in A.shape:
         raise DataDamaged(
             f"{file} must hold a matrix, samples in rows; it holds an array of shape {tuple(A.shape)}. Save a matrix."
         )
     if not np.isdtype(A.dtype, ("bool", "integral", "real floating")):
         raise DataDamaged(f"{file} must hold real numbers; it holds dtype {A.dtype}. Convert it first.")
-    return (A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)), names
 
 
 def file_ending(path: str | PathLike[str]) -> str:
@@ -76,14 +84,18 @@ def file_ending(path: str | PathLike[str]) -> str:
     return next((ending for ending in READERS if name.endswith(ending)), "")
 
 
+def looks_like_file(text: str) -> bool:
+    """Whether the name of data is that of a file rather than of a dataset."""
+    return bool(file_ending(text)) or "/" in text or os.path.isfile(text)
+
+
 def _npy(path: Path) -> Read:
     with path.open("rb") as file:
-        return np.load(file, allow_pickle=False), None
+        return npy_array(file, os.fstat(file.fileno()).st_size), None
 
 
 def _npz(path: Path) -> Read:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        names = arrays.files
+    names = npz_names(path)
     if "format" in names and "shape" in names:
         return npz_sparse(path), None
     if "X" not in names and len(names) != 1:
@@ -98,9 +110,7 @@ def _table(separator: str) -> Callable[[Path], Read]:
             names = None if any(map(_is_number, first)) else first
             if names is None:
                 file.seek(0)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an empty table is reported with its shape
-                A = np.loadtxt(file, delimiter=separator, ndmin=2, comments=None, quotechar='"')
+            A = np.loadtxt(file, delimiter=separator, ndmin=2, comments=None, quotechar='"')
         if names is not None and A.size and len(names) != A.shape[1]:
             raise ValueError(f"it has {len(names)} names for {A.shape[1]} columns")
         return A, names
@@ -117,8 +127,7 @@ def _is_number(word: str) -> bool:
 
 
 def _market(path: Path) -> Read:
-    A = mmread(path)
-    return (csr_array(A) if is_sparse(A) else A), None
+    return market(path), None
 
 
 def _svmlight(path: Path) -> Read:

@@ -18,7 +18,7 @@ import numpy as np
 from array_api_compat import device
 
 from orthoprox._fields import require
-from orthoprox._files import write_whole
+from orthoprox._files import replacing
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
@@ -112,7 +112,8 @@ def save(path: str | os.PathLike[str], now: Snapshot, problem: dict[str, str]) -
     entries |= {f"history.{name}": column for name, column in now.history.items()}
     entries["meta"] = np.array(json.dumps(meta))
     entries["digest"] = np.array(digest(entries))
-    write_whole(Path(path), lambda file: np.savez(file, allow_pickle=False, **entries))
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **entries)
 
 
 def _objective(problem: Problem, X: Array) -> float:

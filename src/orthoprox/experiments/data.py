@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from orthoprox._checks import check_matrix
 from orthoprox._fields import replace
 from orthoprox.datasets import DataUnavailable, load, read_matrix, why_unavailable
-from orthoprox.datasets.files import file_ending
+from orthoprox.datasets._prepare import prepare_matrix
+from orthoprox.datasets.files import looks_like_file
 from orthoprox.experiments.spec import Experiment
-from orthoprox.maps import Centred, LinearMap, Sparse, as_map
-from orthoprox.maps.sparse import is_sparse
+from orthoprox.maps import LinearMap, as_map
 
 LARGEST = 5000
 """Principal variances need all features at once; they are not computed for more features than this."""
@@ -31,6 +31,8 @@ class RunData:
     m: int
     n: int
     checksum: str
+    divisor: float = 1.0
+    """What the numbers of a file were divided by, because their squares would have been lost."""
 
     @functools.cached_property
     def eigenvalues(self) -> Any:
@@ -45,30 +47,16 @@ class RunData:
         return math.nan if self.eigenvalues is None else float(np.sum(self.eigenvalues[:r]))
 
 
-def is_file(dataset: str) -> bool:
-    """Whether a data set is a file of the user's rather than one with a name."""
-    return bool(file_ending(dataset)) or "/" in dataset or Path(dataset).is_file()
-
-
 @functools.lru_cache(maxsize=4)
 def load_data(dataset: str, seed: int, folder: str | None) -> RunData:
     """A data set by its name and seed, or a file of the user's, which is centred and taken whole."""
-    A: Any
-    if is_file(dataset):
-        A, _ = read_matrix(dataset)
-        checksum = ""
-        D = Centred(Sparse(A, name="The data")) if is_sparse(A) else as_map(_centre(A), "The data")
-    else:
-        data = load(dataset, seed=seed, folder=folder)
-        A, checksum = data.X, str(data.checksum)
-        D = as_map(A, "The data")
-    m, n = A.shape
-    return RunData(D, m, n, checksum)
-
-
-def _centre(A: Any) -> Any:
-    B = check_matrix(A, "The data")
-    return B - B.mean(axis=0)
+    if looks_like_file(dataset):
+        D, divisor = prepare_matrix(read_matrix(dataset)[0], "centre")
+        D = as_map(D, "The data")
+        return RunData(D, D.rows(0), int(D.columns or 0), "", divisor)
+    data = load(dataset, seed=seed, folder=folder)
+    m, n = data.X.shape
+    return RunData(as_map(data.X, "The data"), m, n, str(data.checksum))
 
 
 def substitute_missing(experiment: Experiment, data_folder: str | None, results: Path) -> Experiment:
@@ -102,6 +90,6 @@ def _choose(name: str, experiment: Experiment, folder: str | None) -> str:
 
 
 def _why_missing(dataset: str, folder: str | None) -> str | None:
-    if is_file(dataset):
-        return None if Path(dataset).is_file() else f"There is no file {dataset}. Give the path of a file that exists."
+    if looks_like_file(dataset):
+        return None if os.path.isfile(dataset) else f"There is no file {dataset}. Give the path of a file that exists."
     return why_unavailable(dataset, folder=folder)

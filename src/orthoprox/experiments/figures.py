@@ -11,7 +11,7 @@ import numpy as np
 
 from orthoprox.experiments.gather import RunRecord
 from orthoprox.experiments.spec import Experiment
-from orthoprox.plotting._canvas import figure
+from orthoprox.plotting._canvas import figure, save
 from orthoprox.plotting._style import curve, style
 
 AXES = {"seconds": "seconds in the method", "work": "iterations"}
@@ -40,10 +40,7 @@ def draw(
                     name = _name(experiment, weight, kept, axis)
                     canvas = _figure(experiment, shown, axis, _title(experiment, weight, kept))
                     for ending in endings:
-                        path = folder / f"{name}.{ending}"
-                        # without a date the file is the same every time
-                        canvas.savefig(path, dpi=dpi, metadata={"CreationDate": None} if ending == "pdf" else None)
-                        paths.append(path)
+                        paths.append(save(canvas, folder / f"{name}.{ending}", dpi=dpi))
     return paths
 
 

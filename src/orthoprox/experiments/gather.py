@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox._files import write_whole
+from orthoprox._files import write_text
 from orthoprox.experiments.spec import Experiment, Job, from_mapping
 from orthoprox.experiments.store import Archive, DamagedFile, load
 
@@ -87,8 +87,7 @@ def add_to_manifest(folder: Path, experiments: Sequence[Experiment]) -> None:
     except FileNotFoundError:
         before = []
     merged = {experiment.name: experiment.to_mapping() for experiment in (*before, *experiments)}
-    text = json.dumps(list(merged.values()), indent=1, sort_keys=True) + "\n"
-    write_whole(folder / MANIFEST, lambda file: file.write(text.encode()))
+    write_text(folder / MANIFEST, json.dumps(list(merged.values()), indent=1, sort_keys=True) + "\n")
 
 
 def read_manifest(folder: Path) -> list[Experiment]:

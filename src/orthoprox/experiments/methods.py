@@ -35,9 +35,19 @@ def make_solver(reference: str, settings: dict[str, Any]) -> Solver[Any]:
     kind = import_solver(reference)
     try:
         return kind(**settings)
+    except (KeyboardInterrupt, ValueError):
+        raise
     except TypeError as error:
         known = ", ".join(inspect.signature(kind).parameters)
         raise TypeError(f"{reference} does not take these settings ({error}); it takes {known}.") from None
+    except BaseException as error:  # also SystemExit, which would end the command without a word
+        raise _unusable(reference, "made", error) from error
+
+
+def _unusable(reference: str, what: str, error: BaseException) -> ValueError:
+    return ValueError(
+        f"The solver {reference!r} could not be {what} ({type(error).__name__}: {error}). Mend it, or name another."
+    )
 
 
 def import_solver(reference: str) -> type[Solver[Any]]:
@@ -45,8 +55,10 @@ def import_solver(reference: str) -> type[Solver[Any]]:
     place, _, name = reference.rpartition(":")
     try:
         module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
-    except Exception as error:
-        raise ValueError(f"The solver {reference!r} could not be imported: {type(error).__name__}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also SystemExit
+        raise _unusable(reference, "imported", error) from error
     kind = getattr(module, name, None)
     if not (inspect.isclass(kind) and issubclass(kind, Solver)):
         there = [key for key, value in vars(module).items() if inspect.isclass(value) and issubclass(value, Solver)]
@@ -61,7 +73,7 @@ def fingerprint(name: str) -> str:
     """A digest of a user's file, with a solver or with data; empty for everything else."""
     place, _, _ = name.rpartition(":")
     file = Path(place if place.endswith(".py") else name)
-    if name in SOLVERS or not file.is_file():
+    if name in SOLVERS or not os.path.isfile(file):
         return ""
     stat = file.stat()
     return _digest(file, stat.st_mtime_ns, stat.st_size)
@@ -80,10 +92,10 @@ def _from_module(name: str) -> Any:
 
 
 def _from_file(path: Path) -> Any:
-    path = path.resolve()
-    if not path.is_file():
+    path = Path(os.path.realpath(path))
+    if not os.path.isfile(path):
         raise FileNotFoundError(f"there is no file {path}")
-    name = f"_orthoprox_user_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"_orthoprox_user_{path.stem}_{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orthoprox._files import write_whole
+from orthoprox._files import write_text
 from orthoprox.experiments.figures import draw
 from orthoprox.experiments.gather import Results
 from orthoprox.experiments.ledger import ledger
@@ -22,7 +22,7 @@ def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = 
     }
     if claims:
         texts["ledger.md"] = ledger(results)
-    paths = [_write(folder / name, text) for name, text in texts.items()]
+    paths = [write_text(folder / name, text) for name, text in texts.items()]
     for experiment in results.experiments:
         if experiment.curves:
             paths += draw(experiment, results.of(experiment.name), folder / "figures")
@@ -46,13 +46,8 @@ def publish(results: Results, docs: Path, *, command: str) -> list[Path]:
     origin += "curves to explore: [report.html](reproduction/report.html) (save it and open it in a browser).\n"
     pictures = "\n## Figures\n\n" + "\n".join(f"![{path.stem}](reproduction/{path.name})" for path in figures) + "\n"
     return [
-        _write(docs / "reproduction.md", head + "\n" + origin + rest + (pictures if figures else "")),
-        _write(folder / "table.csv", as_csv(results.runs)),
-        _write(folder / "report.html", report(results, title="orthoprox: the paper's experiments")),
+        write_text(docs / "reproduction.md", head + "\n" + origin + rest + (pictures if figures else "")),
+        write_text(folder / "table.csv", as_csv(results.runs)),
+        write_text(folder / "report.html", report(results, title="orthoprox: the paper's experiments")),
         *figures,
     ]
-
-
-def _write(path: Path, text: str) -> Path:
-    write_whole(path, lambda file: file.write(text.encode()))
-    return path

@@ -45,6 +45,8 @@ class Failure:
     sentence: str
     data: bool
     """Whether its data are unavailable."""
+    unwritten: bool
+    """Whether its result could not be written."""
 
 
 @dataclass
@@ -154,7 +156,7 @@ class _Workers:
             if answer["error"] is None:
                 self.tally.done += 1
             else:
-                self.tally.failures.append(Failure(job, answer["error"], answer["data"]))
+                self.tally.failures.append(Failure(job, answer["error"], answer["data"], answer["unwritten"]))
             if self.on_progress is not None:
                 self.on_progress(self.tally, job)
 
@@ -180,7 +182,7 @@ class _Workers:
                 self.reports.put((job, json.loads(line)))
             elif not self.stopping.is_set():
                 sentence = f"The process ended with code {child.wait()} in the middle of this run; see runs/log.txt."
-                self.reports.put((job, {"error": sentence, "data": False}))
+                self.reports.put((job, {"error": sentence, "data": False, "unwritten": False}))
                 return False
         return True
 

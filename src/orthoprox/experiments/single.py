@@ -177,6 +177,7 @@ def _reached(job: Job, data: RunData, last: Snapshot | None) -> dict[str, Any]:
         "work": end.solver.work(end.state),
         "start_seed": START + job.seed,
         "data_checksum": data.checksum,
+        "data_divided_by": data.divisor,
     }
 
 

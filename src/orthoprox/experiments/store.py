@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox._files import write_whole
+from orthoprox._files import replacing
 
 
 class DamagedFile(ValueError):
@@ -34,8 +34,8 @@ def write(path: Path, archive: Archive) -> None:
     entries = {f"history.{name}": column for name, column in archive.history.items()}
     entries |= {f"theory.{name}": column for name, column in archive.theory.items()}
     facts = {**archive.facts, "entries": sorted(entries)}
-    text = np.array(json.dumps(facts))
-    write_whole(path, lambda file: np.savez_compressed(file, allow_pickle=False, facts=text, **entries))
+    with replacing(path) as file:
+        np.savez_compressed(file, allow_pickle=False, facts=np.array(json.dumps(facts)), **entries)
 
 
 def load(path: Path) -> Archive:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from orthoprox._files import WriteFailed
 from orthoprox.datasets import DataUnavailable
 from orthoprox.experiments.single import execute
 from orthoprox.experiments.spec import Job
@@ -19,9 +20,9 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
     try:
         write(Path(order["file"]), execute(Job(**order["job"]), order["data_folder"]))
     except Exception as error:  # the other runs go on, whatever a user's solver or a full disk does
-        missing = isinstance(error, DataUnavailable)
-        return {"error": f"{type(error).__name__}: {error}", "data": missing}
-    return {"error": None, "data": False}
+        kinds = {"data": isinstance(error, DataUnavailable), "unwritten": isinstance(error, WriteFailed)}
+        return {"error": f"{type(error).__name__}: {error}", **kinds}
+    return {"error": None}
 
 
 def serve(orders: TextIO, answers: TextIO) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from orthoprox._extras import extra
+from orthoprox._files import replacing
 
 
 def figure(*args: Any, **kwargs: Any) -> Any:
@@ -16,6 +18,15 @@ def figure(*args: Any, **kwargs: Any) -> Any:
     new = Figure(*args, **kwargs)
     FigureCanvasAgg(new)
     return new
+
+
+def save(canvas: Any, path: Path, *, dpi: int = 150) -> Path:
+    """Write a figure in one move; the ending of the name says in which format."""
+    kind = path.suffix[1:]
+    with replacing(path) as file:
+        # without a date the file is the same every time
+        canvas.savefig(file, format=kind, dpi=dpi, metadata={"CreationDate": None} if kind == "pdf" else None)
+    return path
 
 
 def axes(ax: Any, width: float, height: float) -> Any:
