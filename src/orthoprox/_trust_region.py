@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from orthoprox._deadline import is_over
 from orthoprox._linalg import inner, norm
 from orthoprox._types import Array
 
@@ -47,6 +48,8 @@ def truncated_cg(hessian: Callable[[Array], Array], g: Array, radius: float, acc
     promised = 0.0
     length, q, dq = 0.0, square, 0.0  # |D|^2, |Q|^2 and <D, Q>, by recurrence
     for products in range(1, most + 1):
+        if is_over():
+            break
         W = hessian(Q)
         curvature = float(inner(Q, W))
         a = square / curvature if curvature > 0 else math.inf
@@ -124,7 +127,7 @@ def minimise(landscape: Landscape[P], at: P, *, radius: float, most: int, larges
     """
     steps = products = 0
     model = landscape.model(at)
-    while model is not None and steps < most and radius >= _LEAST_RADIUS:
+    while model is not None and steps < most and radius >= _LEAST_RADIUS and not is_over():
         step = truncated_cg(model.hessian, model.gradient, radius, model.accuracy, _PRODUCTS)
         steps, products = steps + 1, products + step.products
         trial, change = landscape.trial(at, step.D)

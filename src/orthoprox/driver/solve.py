@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox._deadline import allow
 from orthoprox._fields import replace
 from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
@@ -229,11 +230,14 @@ class _Run:
                     if status is not None:
                         break
                     del now  # free its measurements before the next step
+                    allow(None if self.rule.seconds is None else self.rule.seconds - seconds)
                     since = time.perf_counter()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except Exception as error:
             status, failure = (Status.INTERRUPTED, None) if interrupts.came else (Status.FAILED, error)
+        finally:
+            allow(None)
         now = self._snapshot(*reached)
         if status is Status.NOT_FINITE:
             now = self._last_finite(now, self._snapshot(*verified))
@@ -248,6 +252,8 @@ class _Run:
     def _watch(self, now: Snapshot) -> Status | None:
         """Show the iteration to the rule, then record it, then show it to the observers."""
         status = self.rule(now)
+        if status is None and self.solver.finished(now.state):
+            status = Status.CONVERGED
         self._success = status is Status.CONVERGED
         self.record(now)
         answers = [When(watch)(now) for watch in self.observers]  # all of them, also when the first says stop

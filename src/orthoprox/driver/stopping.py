@@ -30,6 +30,11 @@ class Rule(abc.ABC):
         """The iteration at which this rule certainly stops, if there is one."""
         return None
 
+    @property
+    def seconds(self) -> float | None:
+        """The time in the method after which this rule certainly stops, if there is one."""
+        return None
+
     def __or__(self, other: Rule | Callable[[Snapshot], Any]) -> Rule:
         return Either(self, as_rule(other))
 
@@ -59,6 +64,11 @@ class Either(Rule):
     @property
     def limit(self) -> int | None:
         known = [rule.limit for rule in (self.first, self.second) if rule.limit is not None]
+        return min(known, default=None)
+
+    @property
+    def seconds(self) -> float | None:
+        known = [rule.seconds for rule in (self.first, self.second) if rule.seconds is not None]
         return min(known, default=None)
 
 
@@ -107,6 +117,10 @@ class Seconds(Rule):
 
     def __call__(self, now: Snapshot) -> Status | None:
         return Status.SECONDS if now.seconds >= self.most else None
+
+    @property
+    def seconds(self) -> float | None:
+        return self.most
 
 
 @dataclass(frozen=True)

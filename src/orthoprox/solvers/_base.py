@@ -168,6 +168,10 @@ class Solver(abc.ABC, Generic[S]):
         """
         return state.t
 
+    def finished(self, state: S) -> bool:
+        """Whether the method has come to its own end: further steps would change nothing."""
+        return False
+
     def warm(self) -> Self:
         """The same method for a start near a solution: one that explores first stays near its start instead."""
         return self

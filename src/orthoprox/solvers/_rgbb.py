@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from orthoprox._deadline import is_over
 from orthoprox._linalg import inner, norm, rounding
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Point, Problem
@@ -100,7 +101,7 @@ def rgbb(
     G = M.tangent(now.X, merit.gradient(now, y))
     value, lead, weight = merit.value(now, y), 0.0, 1.0  # lead: how far the running mean is above Psi(X)
     k = 0
-    while k < most and not float(norm(G)) <= tolerance:
+    while k < most and not float(norm(G)) <= tolerance and not is_over():
         new, y_new, change = _search(merit, now, y, G, a, value, lead)
         k += 1
         if (done + k) % REFRESH == 0:

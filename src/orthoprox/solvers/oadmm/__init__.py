@@ -212,6 +212,9 @@ class OADMM(Solver[OADMMState]):
                 return self._advance(problem, self._restart(problem, new, found))
         return self._advance(problem, self._block(problem, new))
 
+    def finished(self, state: OADMMState) -> bool:
+        return state.phase is Phase.DONE
+
     def _due(self, problem: Problem, state: OADMMState) -> bool:
         return self._finish.due(problem, _now(state), state.attempts, roaming=state.phase is Phase.ROAM)
 

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from orthoprox._deadline import is_over
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.problem import Certificate, Problem
@@ -109,6 +110,8 @@ class Guarded(Solver[_Both]):
         """Let the safe method go on from its own iterates; the fast one stays where it is unless that point passes."""
         safe = self._begin(problem, state) if state.safe is None else state.safe
         for _ in range(self.block):
+            if is_over():
+                break
             safe = self.safe.step(problem, safe)
         at = self.safe.certificate(problem, safe)
         there = measure(problem, at.point, at.y, at.z)

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from orthoprox._deadline import is_over
 from orthoprox._fields import replace
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
@@ -93,6 +94,8 @@ class Projections(Block[ProjectionsState]):
         f, g, h, M = problem.f, problem.g, problem.h, problem.M
         with_g = not isinstance(g, Zero)
         for _ in range(self.block):
+            if is_over():
+                break
             G = f.gradient_at(now.X, now.HX)
             W = beta * y - z
             if with_g:

@@ -1,0 +1,54 @@
+"""Time: long steps end with the run, short ones stay whole, and a method that is done ends the run."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from orthoprox import Problem, Seconds, Status, Stiefel, _deadline, solve
+from orthoprox.maps import Matrix
+from orthoprox.terms import L1, ExplainedVariance
+
+B = np.random.default_rng(0).standard_normal((60, 40))
+
+
+def test_loops_end_when_the_time_is_over_and_the_grace(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    _deadline.allow(2.0)
+    try:
+        for now[0], over in ((2.0, False), (2.0 + 0.9 * _deadline.GRACE, False), (2.01 + _deadline.GRACE, True)):
+            assert _deadline.is_over() == over
+    finally:
+        _deadline.allow(None)
+    assert not _deadline.is_over()
+
+
+def test_the_solver_knows_how_much_is_left(monkeypatch):
+    allowed = []
+    monkeypatch.setattr("orthoprox.driver.solve.allow", allowed.append)
+    problem = Problem.of(ExplainedVariance(B) + L1() @ Matrix(B[:20]), over=Stiefel(40, 3))
+    solve(problem, "oadmm-ep", stop=Seconds(0.05))
+    assert allowed[-1] is None  # nothing outside the run sees a limit
+    assert allowed[0] < 0.05 and all(later < sooner for sooner, later in zip(allowed, allowed[1:-1], strict=False))
+
+
+def test_a_block_that_has_no_time_left_keeps_its_point():
+    problem = Problem.of(ExplainedVariance(B) + 2.0 * L1() @ Matrix(B[:20]), over=Stiefel(40, 3))
+    whole = solve(problem, seed=0, stop=Seconds(0.2))
+    assert np.all(np.isfinite(whole.X)) and whole.objective <= float(problem.objective(problem.M.random(0)))
+    _deadline.allow(-1e9)
+    try:
+        solver = whole.solver
+        state = solver.step(problem, whole.state)
+        assert float(problem.objective(solver.point(state))) <= whole.objective + 1e-9 * abs(whole.objective)
+    finally:
+        _deadline.allow(None)
+
+
+def test_a_method_that_is_done_ends_the_run():
+    began = time.perf_counter()
+    result = solve(Problem.of(ExplainedVariance(B) + 20.0 * L1(), over=Stiefel(40, 3)), seed=0, stop=Seconds(600))
+    assert result.status is Status.CONVERGED and result.solver.finished(result.state)
+    assert time.perf_counter() - began < 300
