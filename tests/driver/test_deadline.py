@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -27,11 +28,11 @@ def test_loops_end_when_the_time_is_over_and_the_grace(monkeypatch):
 
 def test_the_solver_knows_how_much_is_left(monkeypatch):
     allowed = []
-    monkeypatch.setattr("orthoprox.driver.solve.allow", allowed.append)
+    monkeypatch.setattr(sys.modules["orthoprox.driver.solve"], "allow", allowed.append)
     problem = Problem.of(ExplainedVariance(B) + L1() @ Matrix(B[:20]), over=Stiefel(40, 3))
     solve(problem, "oadmm-ep", stop=Seconds(0.05))
     assert allowed[-1] is None  # nothing outside the run sees a limit
-    assert allowed[0] < 0.05 and all(later < sooner for sooner, later in zip(allowed, allowed[1:-1], strict=False))
+    assert allowed[0] < 0.05 and allowed[:-1] == sorted(allowed[:-1], reverse=True)
 
 
 def test_a_block_that_has_no_time_left_keeps_its_point():
