@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Problem, Stiefel, named
 from orthoprox.driver._fingerprint import digest
 from orthoprox.problem import Criticality
 from orthoprox.terms import L1, Quadratic, Smooth
@@ -51,6 +51,8 @@ def dummy(t=0, seconds=0.0, total=1.0, objective=0.0, objectives=(), relative=No
     return SimpleNamespace(
         t=t,
         X=np.eye(2),
+        solver=named("oadmm-ep"),
+        state=None,
         seconds=seconds,
         objective=objective,
         criticality_parts=Criticality(0.0, 0.0, total),

@@ -26,7 +26,6 @@ from orthoprox.terms import (
     Nuclear,
     Quadratic,
     WeightedL1,
-    Zero,
 )
 
 
@@ -49,11 +48,6 @@ class Case:
     """From z to the subdifferential of h at y; None where the library measures a residual instead."""
     A: Callable[..., Any] = lambda X: X
     adjoint: Callable[..., Any] = lambda Z: Z
-
-    @property
-    def dropped(self) -> bool:
-        """Whether A = 0 has made h a number."""
-        return self.A is not Case.A and isinstance(self.problem.h, Zero)
 
     def objective(self, X: Any) -> float:
         return float(self.f(X)[0] - self.g(X)[0] + self.h(self.A(X)))

@@ -35,12 +35,10 @@ def check(case, result, X0):
     wide = X.astype(float)
     assert norm(wide.T @ wide - np.eye(X.shape[1])) <= 100 * eps * X.shape[1]
     f, g = case.f(wide), case.g(wide)
-    slopes = 0.0 if case.dropped else problem.h.lipschitz_constant(problem.shape) / unit
+    slopes = problem.h.lipschitz_constant(problem.shape) / unit
     # A value that is small may be a difference of large ones.
     size = abs(f[0]) + abs(g[0]) + abs(case.h(case.A(wide))) + curvature(case) + problem.A.norm * slopes
     assert abs(result.objective / unit - case.objective(wide)) <= 300 * eps * size
-    if case.dropped:
-        return  # A = 0: h is a number, and y and z belong to nothing
     y, z, a = result.y.astype(float), result.z.astype(float) / unit, problem.A.norm
     parts = result.criticality_parts
     near = lambda found, wanted, whole: abs(found - wanted) <= 300 * eps * whole + 1e-6 * wanted
@@ -85,7 +83,7 @@ def test_results_are_true(case, name, seed):
 
 
 @campaign(short=25)
-@given(cases(), st.integers(0, 9), st.sampled_from([-600, -60, 60, 600]))
+@given(cases(), st.integers(0, 9), st.sampled_from([-600, -80, 80, 600]))
 def test_the_default_solver(case, seed, power):
     """It never ends above its start, gives the same answer twice, and the same in other units."""
     note(case.words)

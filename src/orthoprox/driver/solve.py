@@ -252,8 +252,6 @@ class _Run:
     def _watch(self, now: Snapshot) -> Status | None:
         """Show the iteration to the rule, then record it, then show it to the observers."""
         status = self.rule(now)
-        if status is None and self.solver.finished(now.state):
-            status = Status.CONVERGED
         self._success = status is Status.CONVERGED
         self.record(now)
         answers = [When(watch)(now) for watch in self.observers]  # all of them, also when the first says stop

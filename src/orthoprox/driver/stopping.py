@@ -108,7 +108,7 @@ class Iterations(Rule):
 
 @dataclass(frozen=True)
 class Seconds(Rule):
-    """Stop after this much time in the method; measuring does not count."""
+    """Stop after this much time in the method; measuring does not count. A method that is done is not waited for."""
 
     most: float
 
@@ -116,6 +116,8 @@ class Seconds(Rule):
         require(self.most >= 0, f"Seconds needs a number that is not negative; given {self.most}.")
 
     def __call__(self, now: Snapshot) -> Status | None:
+        if now.solver.finished(now.state):
+            return Status.CONVERGED
         return Status.SECONDS if now.seconds >= self.most else None
 
     @property

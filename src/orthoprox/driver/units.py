@@ -50,7 +50,7 @@ def choose_units(problem: Problem) -> Units:
     if size == 0 and problem.f.lipschitz is not None:
         slope = float(norm(problem.g.subgradient(problem.M.random(0, like=like))))
         factor = math.ldexp(1.0, -round(math.log2(slope))) if slope > 0 and math.isfinite(slope) else 1.0
-    elif math.isfinite(size) and not 1 / most <= size <= most:
+    elif 0 < size < math.inf and not 1 / most <= size <= most:
         factor = 1 / nearest_unit(size)
     if factor == 1:
         return Units(problem, problem)

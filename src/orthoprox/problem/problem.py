@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import device, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from orthoprox._fields import parts
 from orthoprox._namespace import array_namespace
@@ -89,15 +89,6 @@ class Problem:
                     f"The data of {name} need matrices with {rows} rows; the manifold has n = {self.M.n}. "
                     f"Use Stiefel({rows}, r)."
                 )
-        if self.A.norm == 0 and not isinstance(self.h, Zero):
-            self._drop_constant()
-
-    def _drop_constant(self) -> None:
-        """With A = 0, h(A(X)) is a number: it goes into the offset, and no solver divides by |A|."""
-        like = self.like
-        origin = array_namespace(like).zeros(self.shape, dtype=like.dtype, device=device(like))
-        for name, value in (("offset", self.offset + float(self.h.value(origin))), ("h", Zero()), ("A", Identity())):
-            object.__setattr__(self, name, value)
 
     @staticmethod
     def of(expression: Expression | Term, *, over: Stiefel | tuple[int, int], notes: tuple[str, ...] = ()) -> Problem:

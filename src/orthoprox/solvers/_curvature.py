@@ -22,6 +22,14 @@ def local_lipschitz(problem: Problem, X: Array) -> float:
     return max(float(norm(change) / norm(D)), 1e-12)
 
 
+def lipschitz_near(problem: Problem, X: Array) -> float:
+    """L_f, or a local estimate near X; 1 where neither f nor h(A(X)) curves, so that steps have a length."""
+    L = problem.f.lipschitz
+    if L is None:
+        L = local_lipschitz(problem, X)
+    return L if L > 0 or problem.A.norm > 0 else 1.0
+
+
 def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:
     """Whether ``f(X_new) <= f(X) + <grad f(X), X_new - X> + L/2 |X_new - X|^2`` holds, up to rounding."""
     xp = array_namespace(X)

@@ -9,7 +9,6 @@ from orthoprox._deadline import is_over
 from orthoprox._linalg import inner, norm, rounding
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Point, Problem
-from orthoprox.solvers._curvature import local_lipschitz
 from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._linesearch import barzilai_borwein
 from orthoprox.solvers._schedules import entry_slope, in_units_of_map
@@ -142,12 +141,6 @@ def _search(
         a = a / 2
         outcome = trial(a)
     return outcome
-
-
-def lipschitz_near(problem: Problem, X: Array) -> float:
-    """L_f, or a local estimate near X."""
-    L = problem.f.lipschitz
-    return local_lipschitz(problem, X) if L is None else L
 
 
 def matching_penalty(problem: Problem, L: float) -> float:

@@ -7,14 +7,14 @@ import math
 from orthoprox.problem import Problem
 from orthoprox.solvers._schedules import entry_slope
 
-_BAND = 20  # a problem up to a thousand times larger or smaller than 1 is of ordinary size
+_BAND = 40  # a problem up to a million times larger or smaller than 1 is of ordinary size
 
 
 def unit(problem: Problem, L: float) -> float:
-    """The power of 2^20 nearest to L_f, or to the slope of h where f has no curvature; 1 at ordinary size.
+    """The power of 2^40 nearest to L_f, or to the slope of h where f has no curvature; 1 at ordinary size.
 
     Step sizes, tolerances and penalties that a paper gives as plain numbers are for problems of about unit size. In
-    these units they hold for all: F times 2^20 gives the same iterates.
+    these units they hold for all: F times 2^40 gives the same iterates.
     """
     slope = entry_slope(problem.h) * problem.A.norm
     size = L or (slope if math.isfinite(slope) else 0.0) or 1.0
@@ -22,5 +22,5 @@ def unit(problem: Problem, L: float) -> float:
 
 
 def nearest_unit(size: float) -> float:
-    """The power of 2^20 nearest to a size."""
+    """The power of 2^40 nearest to a size."""
     return math.ldexp(1.0, _BAND * round(math.log2(size) / _BAND))

@@ -15,11 +15,11 @@ from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, refuse_unless_allowed
+from orthoprox.solvers._curvature import lipschitz_near
 from orthoprox.solvers._rgbb import (
     FIRST_STEP_SIZE,
     PenaltyFunction,
     least_penalty,
-    lipschitz_near,
     matching_penalty,
     rgbb,
 )

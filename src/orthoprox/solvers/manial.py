@@ -15,15 +15,14 @@ from orthoprox._linalg import norm
 from orthoprox._types import Array
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
+from orthoprox.solvers._curvature import lipschitz_near
 from orthoprox.solvers._rgbb import (
     FIRST_STEP_SIZE,
     PenaltyFunction,
-    lipschitz_near,
     matching_penalty,
     rgbb,
     slope_penalty,
 )
-from orthoprox.solvers._schedules import in_units_of_map
 from orthoprox.solvers._units import unit
 
 _INNER = ("tolerance", "doubling")
@@ -207,7 +206,7 @@ class ManIAL(Solver[ManIALState]):
         u = unit(problem, state.L)
         # An h that outweighs f needs a penalty of its own size.
         most = 1000 * max(nu0, slope_penalty(problem.h))
-        least = max(min(0.01 * in_units_of_map(problem, u), nu0), 2 * problem.h.weak_convexity)
+        least = max(min(0.01 * u, nu0), 2 * problem.h.weak_convexity)
         if delta >= tol:
             return min(self.rho * state.nu, most) if delta > self.tau * state.delta else state.nu
         stationary = kkt_residual(problem, point, Z, u) <= 10 * tol

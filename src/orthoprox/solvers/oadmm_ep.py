@@ -13,7 +13,7 @@ from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem, extrapolate
 from orthoprox.solvers._augmented import prox_point, smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._curvature import backtrack_lipschitz, local_lipschitz
+from orthoprox.solvers._curvature import backtrack_lipschitz, lipschitz_near
 from orthoprox.solvers._schedules import PenaltyRule, default_penalty, default_smoothing
 from orthoprox.terms.envelope import envelope_prox
 
@@ -106,9 +106,7 @@ class OADMMEP(Solver[OADMMEPState]):
     def init(self, problem: Problem, X0: Array) -> OADMMEPState:
         self._penalty.check_for(problem, self.name)
         point = problem.at(X0)
-        L = problem.f.lipschitz
-        if L is None:
-            L = local_lipschitz(problem, X0)
+        L = lipschitz_near(problem, X0)
         return OADMMEPState(t=0, now=point, before=point, y=point.AX, z=0.0 * point.AX, L=L)
 
     def step(self, problem: Problem, state: OADMMEPState) -> OADMMEPState:

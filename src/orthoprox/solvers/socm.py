@@ -17,9 +17,9 @@ from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem, refuse_unless_allowed
 from orthoprox.solvers._curvature import LARGEST as LARGEST_CONSTANT
-from orthoprox.solvers._curvature import descends
+from orthoprox.solvers._curvature import descends, lipschitz_near
 from orthoprox.solvers._hessian import LARGEST, formable, solve_system, system_matrix, system_size
-from orthoprox.solvers._rgbb import least_penalty, lipschitz_near, matching_penalty
+from orthoprox.solvers._rgbb import least_penalty, matching_penalty
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,7 +13,7 @@ from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._curvature import backtrack_lipschitz, local_lipschitz
+from orthoprox.solvers._curvature import backtrack_lipschitz, lipschitz_near
 from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_gradient, prox_certificate
 from orthoprox.terms.envelope import envelope_gradient
 
@@ -90,9 +90,7 @@ class SPGMEP(Solver[SPGMEPState]):
         return self
 
     def init(self, problem: Problem, X0: Array) -> SPGMEPState:
-        now, L = problem.at(X0), problem.f.lipschitz
-        if L is None:
-            L = local_lipschitz(problem, X0)
+        now, L = problem.at(X0), lipschitz_near(problem, X0)
         return SPGMEPState(t=0, now=now, mu0=self._smoothing.first(problem, now.AX, self.name), L=L)
 
     def step(self, problem: Problem, state: SPGMEPState) -> SPGMEPState:

@@ -17,9 +17,9 @@ from orthoprox.backends import backend_of
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
+from orthoprox.solvers._curvature import lipschitz_near
 from orthoprox.solvers._curve import Curve
 from orthoprox.solvers._points import select
-from orthoprox.solvers._rgbb import lipschitz_near
 from orthoprox.solvers._smoothing import Smoothing, oadmm_penalty, objective_near, prox_certificate
 from orthoprox.solvers._units import unit
 
