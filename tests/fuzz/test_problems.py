@@ -65,7 +65,7 @@ def curvature(case):
     return (case.problem.f.lipschitz or 0.0) / case.unit * case.problem.M.r
 
 
-@campaign(short=60)
+@campaign(short=40)
 @given(cases(units=(-700, -200, -40, 0, 0, 0, 40, 200, 700)), st.sampled_from(sorted(SOLVERS)), st.integers(0, 9))
 def test_results_are_true(case, name, seed):
     note(case.words)
@@ -82,14 +82,14 @@ def test_results_are_true(case, name, seed):
     assert all(np.array_equal(a, b) for a, b in zip(case.arrays, before, strict=True))
 
 
-@campaign(short=25)
+@campaign(short=8)
 @given(cases(), st.integers(0, 9), st.sampled_from([-600, -80, 80, 600]))
 def test_the_default_solver(case, seed, power):
     """It never ends above its start, gives the same answer twice, and the same in other units."""
     note(case.words)
     problem = case.problem
     X0 = problem.M.random(seed, like=problem.like)
-    stop = Iterations(150) | Critical(1e-7, relative=True)
+    stop = Iterations(60) | Critical(1e-7, relative=True)
     result = run(case, "oadmm", X0, stop)
     event(result.status.name)
     check(case, result, X0)
