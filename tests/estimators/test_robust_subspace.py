@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 from sklearn.decomposition import PCA
 
+from draws import sparse
 from orthoprox.estimators import DualPCP, RobustSubspace
 from orthoprox.models import Reweighting
 from orthoprox.solvers import OADMM
@@ -139,7 +140,7 @@ def test_the_first_start_is_spectral(rng, normalise):
 
 
 def test_many_sparse_features():
-    S = random_array((80, 700), density=0.05, rng=np.random.default_rng(3), format="csr")
+    S = sparse((80, 700), 0.05, np.random.default_rng(3))
     dense = S.toarray()
     for model in (RobustSubspace(n_components=2), RobustSubspace(n_components=2, centre=None, normalise=False)):
         one, two = model.fit(S).components_.copy(), model.fit(dense).components_
@@ -154,7 +155,7 @@ def test_the_solver_is_what_was_asked_for():
     assert isinstance(default.result_.solver, Reweighting) and isinstance(other.result_.solver, OADMM)
     assert other.objective_ == pytest.approx(default.objective_, rel=1e-5)
     assert np.linalg.norm(other.components_ @ U.T, 2) < 1e-5
-    wide = DualPCP(n_components=1, max_iter=3, tol=1e6).fit(np.random.default_rng(1).standard_normal((30, 600)))
+    wide = DualPCP(n_components=1, tol=1e6).fit(np.random.default_rng(1).standard_normal((30, 600)))
     assert isinstance(wide.result_.solver, OADMM)
 
 

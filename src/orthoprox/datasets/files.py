@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.io import mmread
 from scipy.sparse import csr_array
 
 from orthoprox.datasets._errors import DataDamaged, DataUnavailable
 from orthoprox.datasets._formats import npz_array, npz_sparse, svmlight
+from orthoprox.datasets._scipy import mmread
 from orthoprox.maps.sparse import is_sparse
 
 Read = tuple[Any, "list[str] | None"]
