@@ -37,13 +37,16 @@ def write(path: Path, archive: Archive) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     for leftover in path.parent.glob(f"{path.name}.*.part"):
         _remove_if_stale(leftover)
-    entries = {f"history.{name}": column for name, column in archive.history.items()}
+    entries: dict[str, Any] = {f"history.{name}": column for name, column in archive.history.items()}
     entries |= {f"theory.{name}": column for name, column in archive.theory.items()}
+    for name, column in entries.items():
+        if np.asarray(column).dtype.hasobject:  # np.savez can refuse these only from NumPy 2.1 on
+            raise ValueError(f"A result holds numbers, which are never pickled; given {name} with Python objects.")
     facts = {**archive.facts, "entries": sorted(entries)}
     side = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with side.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, facts=np.array(json.dumps(facts)), **entries)
+            np.savez_compressed(file, facts=np.array(json.dumps(facts)), **entries)
             file.flush()
             os.fsync(file.fileno())
         os.replace(side, path)
