@@ -14,9 +14,10 @@ NEWEST  ?= 3.14 3.13 3.12
 OLDEST  ?= 3.11
 WORKERS ?= auto
 MARKERS ?= not backends and not slow
-# The tests of the layers that call other libraries, and the laws of the rest on few examples: what another version can break.
-SHORT   ?= tests/backends/test_catalogue.py tests/backends/test_operations.py \
-  $(addprefix tests/,cli datasets driver estimators experiments laws plotting)
+# What another version of a library can break: the layers that call others, and of the mathematics what leans on the array
+# standard, on sparse matrices and on LAPACK.
+SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
+  backends/test_operations.py laws/test_maps.py laws/test_stiefel.py test_versions.py)
 # make fuzz: cases of each campaign, and where the draw begins
 CASES   ?= 500
 SEED    ?= 0
