@@ -7,8 +7,17 @@ XVENV   := .venv-backends
 # A pinned release: an open range may bring several gigabytes of GPU packages.
 TORCH   ?= torch==2.13.0
 JAX     ?= jax>=0.4.32
+# The ends of what pyproject.toml promises: the newest Python here with the newest of everything, and the oldest of both.
+NVENV   := .venv-newest
+OVENV   := .venv-oldest
+NEWEST  ?= 3.14 3.13 3.12
+OLDEST  ?= 3.11
 WORKERS ?= auto
 MARKERS ?= not backends and not slow
+# What another version of a library can break: the layers that call others, and of the mathematics what leans on the array
+# standard, on sparse matrices and on LAPACK.
+SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
+  backends/test_operations.py laws/test_maps.py laws/test_stiefel.py test_versions.py)
 # make fuzz: cases of each campaign, and where the draw begins
 CASES   ?= 500
 SEED    ?= 0
@@ -18,16 +27,26 @@ PIP_FLAGS := -qq --disable-pip-version-check
 # One thread per worker: several workers with several threads each would wait for one another.
 PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 XDIST     := -n $(WORKERS) --maxprocesses=4
+FEW       := --hypothesis-profile=few -m "$(MARKERS)" $(SHORT)
 
 define CHECK_PYTHON
-command -v $(PYTHON) >/dev/null || { \
-  echo "orthoprox needs Python 3.11 or newer, but there is no $(PYTHON) here. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }; \
-$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-  echo "orthoprox needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
+python="$(PYTHON)"; command -v "$$python" >/dev/null || { \
+  echo "orthoprox needs Python 3.11 or newer, but there is no '$$python' here. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }; \
+"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+  echo "orthoprox needs Python 3.11 or newer, but $$python is $$("$$python" -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
+endef
+
+# $(1): what is installed besides, in words; $(2): the same for pip
+define MAKE_VENV
+@test -x $(@D)/bin/python || { $(CHECK_PYTHON); "$$python" -m venv $(@D); }
+@echo "Installing orthoprox $(1) into $(@D) ..."
+@$(@D)/bin/python -m pip install $(PIP_FLAGS) $(2)
+@touch $@
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage slow fuzz bench baseline check backends format clean
+.DELETE_ON_ERROR:
+.PHONY: help venv demo test coverage strict newest oldest slow fuzz bench baseline check backends format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -35,18 +54,20 @@ help:  ## list the commands
 venv: $(VENV)/.stamp  ## make .venv with everything for development (again only when pyproject.toml changes)
 
 $(VENV)/.stamp: pyproject.toml
-	@$(CHECK_PYTHON)
-	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing orthoprox and its development tools into $(VENV) ..."
-	@$(VENV)/bin/python -m pip install $(PIP_FLAGS) -e ".[dev]"
-	@touch $@
+	$(call MAKE_VENV,and its development tools,-e ".[dev]")
 
 $(XVENV)/.stamp: pyproject.toml
-	@$(CHECK_PYTHON)
-	@test -x $(XVENV)/bin/python || $(PYTHON) -m venv $(XVENV)
-	@echo "Installing orthoprox with PyTorch and JAX into $(XVENV) ..."
-	@$(XVENV)/bin/python -m pip install $(PIP_FLAGS) "$(TORCH)" "$(JAX)" -e ".[test]"
-	@touch $@
+	$(call MAKE_VENV,with PyTorch and JAX,"$(TORCH)" "$(JAX)" -e ".[test]")
+
+$(NVENV)/.stamp: PYTHON = $(shell .ci/python $(NEWEST))
+$(NVENV)/.stamp: pyproject.toml
+	$(call MAKE_VENV,with the newest dependencies,-e ".[test]")
+
+$(OVENV)/%: PYTHON = $(shell .ci/python $(OLDEST))
+$(OVENV)/constraints.txt: pyproject.toml .ci/oldest.py
+	@$(CHECK_PYTHON); mkdir -p $(@D) && "$$python" .ci/oldest.py > $@
+$(OVENV)/.stamp: $(OVENV)/constraints.txt
+	$(call MAKE_VENV,with the oldest dependencies,-c $< -e ".[test]")
 
 demo: $(VENV)/.stamp  ## run the demonstration
 	$(VENV)/bin/orthoprox demo $(ARGS)
@@ -56,6 +77,15 @@ test: $(VENV)/.stamp  ## run the tests on NumPy and array-api-strict (MARKERS="n
 
 coverage: $(VENV)/.stamp  ## the same, and which lines they run: at least 95 %
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "$(MARKERS)" --cov $(ARGS)
+
+strict: $(VENV)/.stamp  ## run the tests that call other libraries, with every warning an error
+	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) $(FEW) -W error $(ARGS)
+
+newest: $(NVENV)/.stamp  ## the same on the newest Python here and the newest dependencies, in .venv-newest
+	$(PYTEST) $(NVENV)/bin/python -m pytest -q $(XDIST) $(FEW) -W error $(ARGS)
+
+oldest: $(OVENV)/.stamp  ## the same on the oldest that pyproject.toml allows, in .venv-oldest; warnings as in make test
+	$(PYTEST) $(OVENV)/bin/python -m pytest -q $(XDIST) $(FEW) $(ARGS)
 
 slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTHOPROX_DATA names its folder)
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "slow and not backends" $(ARGS)
@@ -86,5 +116,5 @@ format: $(VENV)/.stamp  ## format the code and mend what the linter can mend
 	$(VENV)/bin/ruff check --fix .
 
 clean:  ## remove environments, caches and results
-	rm -rf $(VENV) $(XVENV) build dist out htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(XVENV) $(NVENV) $(OVENV) build dist out htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

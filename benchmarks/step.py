@@ -34,7 +34,9 @@ DENSITY = 1_224_135 / (9394 * 36_771)  # of the term counts of TDT2
 def data(name: str, n: int, m: int) -> object:
     rng = np.random.default_rng(0)
     if name == "sparse":
-        return scipy.sparse.random_array((m, n), density=DENSITY, format="csr", rng=rng)
+        count = round(DENSITY * m * n)
+        places = rng.integers(m, size=count), rng.integers(n, size=count)
+        return scipy.sparse.csr_array((rng.random(count), places), shape=(m, n))
     return rng.standard_normal((m, n))
 
 

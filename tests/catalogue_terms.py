@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,10 @@ def inner(a: Any, b: Any) -> float:
 
 
 def size(a: Any) -> float:
-    return float(np.linalg.norm(a))
+    """The norm, also of numbers below 1e-162, whose squares vanish."""
+    _, exponent = math.frexp(np.max(np.abs(np.asarray(a)), initial=0.0))
+    scale = 2.0 ** (exponent - 1)
+    return scale * float(np.linalg.norm(np.asarray(a) / scale))
 
 
 def total(a: Any) -> Any:

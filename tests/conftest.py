@@ -19,6 +19,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("explore", settings.get_profile("ci"), derandomize=False, max_examples=1000)
+settings.register_profile("few", settings.get_profile("ci"), max_examples=5)  # the same laws with other versions
 settings.load_profile("ci")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.sparse import random_array
 
+from draws import sparse
 from orthoprox import Problem, Solver, Stiefel, named, terms
 from orthoprox.maps import Centred, Difference, Entries, Matrix, Selection
 from orthoprox.models import compressed_modes, sparse_pca
@@ -27,7 +27,7 @@ S = S + S.T
 Y = _rng.standard_normal((40, R))
 TIGHT = 1.6 * np.linalg.qr(S)[0][:5]
 MASK = _rng.random((N, R)) < 0.6
-HOLES = random_array((40, N), density=0.4, rng=np.random.default_rng(6))
+HOLES = sparse((40, N), 0.4, np.random.default_rng(6))
 
 Convert = Callable[[Any], Any]
 

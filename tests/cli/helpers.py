@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from inspect import signature
 
 from click.testing import CliRunner
 
 CALL = "from orthoprox.cli import main; main()"
 KEEP = {"OPENBLAS_NUM_THREADS": "1"}
+APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}  # click 8.1; later ones always
 
 
 def orthoprox(*arguments, before="", env=None, encoding_errors=None, **options):
@@ -42,7 +44,7 @@ def invoke(*arguments):
     """The outcome of the command in this process: ``exit_code``, ``stdout``, ``stderr``."""
     from orthoprox.cli.main import command
 
-    outcome = CliRunner().invoke(command, [str(argument) for argument in arguments])
+    outcome = CliRunner(**APART).invoke(command, [str(argument) for argument in arguments])
     if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception  # a traceback for the user
     return outcome

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
+from draws import sparse
 from orthoprox.estimators import DualPCP, RobustSubspace
 from orthoprox.models import Reweighting
 from orthoprox.solvers import OADMM
@@ -154,7 +155,7 @@ def test_the_first_start_is_spectral(rng, normalise):
 
 
 def test_many_sparse_features():
-    S = random_array((80, 700), density=0.05, rng=np.random.default_rng(3), format="csr")
+    S = sparse((80, 700), 0.05, np.random.default_rng(3))
     dense = S.toarray()
     for model in (RobustSubspace(n_components=2), RobustSubspace(n_components=2, centre=None, normalise=False)):
         one, two = model.fit(S).components_.copy(), model.fit(dense).components_

@@ -11,11 +11,11 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from scipy.sparse import random_array
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
+from draws import sparse
 from orthoprox import SparsePCA, Status, named, solve
 from orthoprox.datasets import load
 from orthoprox.estimators import _sparsity
@@ -263,7 +263,7 @@ def test_tall_and_wide(m: int, n: int) -> None:
 
 
 def test_a_wide_sparse_matrix() -> None:
-    S = random_array((40, 2000), density=0.01, rng=np.random.default_rng(9), format="csr")
+    S = sparse((40, 2000), 0.01, np.random.default_rng(9))
     fitted = SparsePCA(2, n_nonzero=20).fit(S)
     assert exact(fitted) and fitted.score(S) == pytest.approx(fitted.explained_variance_ratio_.sum())
 

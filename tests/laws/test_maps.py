@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from scipy.sparse import coo_array, csr_array, random_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import orthoprox.maps as maps
 from catalogue_maps import CASES, MAPS, Case, N, R
 from catalogue_terms import inner, size
+from draws import sparse
 from orthoprox._fields import replace
 from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix, Operator, Selection, Stack, as_map
 from orthoprox.maps._frobenius import frobenius_squared
@@ -238,7 +239,7 @@ def test_a_constant_matrix_has_nothing_left_when_centred() -> None:
 @pytest.mark.parametrize(("shape", "part"), [((2000, 5000), 8), ((200_000, 150), 2)])
 def test_the_centred_matrix_is_never_formed(shape, part) -> None:
     rng = np.random.default_rng(0)
-    B = random_array(shape, density=2e-3, format="csr", random_state=rng)
+    B = sparse(shape, 2e-3, rng)
     X = rng.standard_normal((shape[1], 4))
     tracemalloc.start()
     A = Centred(B)

@@ -115,8 +115,8 @@ def test_a_topic_table_has_a_column_for_each_component():
 def test_pictures_go_where_they_are_told(V):
     canvas = Figure()
     left, right = canvas.subfigures(1, 2)
-    assert all(ax.get_figure(root=False) is left for ax in loadings_images(V, (2, 3), figure=left))
-    assert all(ax.get_figure(root=False) is right for ax in loadings_bars(V, figure=right))
+    assert set(loadings_images(V, (2, 3), figure=left)) <= set(left.axes)
+    assert set(loadings_bars(V, figure=right)) <= set(right.axes)
     ax = Figure().gca()
     assert topic_table(V, ax=ax) is ax
     assert plt.get_fignums() == []

@@ -13,6 +13,8 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 
 V = TypeVar("V")
+_TO_HOST: dict[str, Any] = {"device": "cpu", "copy": True} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
+"""NumPy 2.0 cannot ask another device for a copy; it reads what is in the memory of the host."""
 
 
 class Backend:
@@ -51,7 +53,7 @@ class Backend:
         try:
             return np.array(a)
         except (RuntimeError, TypeError):  # a device that NumPy cannot read: DLPack copies
-            return np.array(np.from_dlpack(a, device="cpu", copy=True))
+            return np.array(np.from_dlpack(a, **_TO_HOST))
 
     def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:
         """An array of the same library, device and float type as ``like``."""

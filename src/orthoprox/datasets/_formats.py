@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
-from scipy.io import loadmat
 from scipy.sparse import csr_array, load_npz
 
 from orthoprox._memory import check_memory
+from orthoprox.datasets._scipy import loadmat
 from orthoprox.maps.sparse import is_sparse
 
 IMAGES = 2051

@@ -113,7 +113,7 @@ def save(path: str | os.PathLike[str], now: Snapshot, problem: dict[str, str]) -
     entries["meta"] = np.array(json.dumps(meta))
     entries["digest"] = np.array(digest(entries))
     with replacing(path) as file:
-        np.savez(file, allow_pickle=False, **entries)
+        np.savez(file, **entries)
 
 
 def _objective(problem: Problem, X: Array) -> float:

@@ -31,11 +31,14 @@ class Archive:
 def write(path: Path, archive: Archive) -> None:
     """Write a result in one move, and remove what a killed process left half-written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    entries = {f"history.{name}": column for name, column in archive.history.items()}
+    entries: dict[str, Any] = {f"history.{name}": column for name, column in archive.history.items()}
     entries |= {f"theory.{name}": column for name, column in archive.theory.items()}
+    for name, column in entries.items():
+        if np.asarray(column).dtype.hasobject:  # np.savez can refuse these only from NumPy 2.1 on
+            raise ValueError(f"A result holds numbers, which are never pickled; given {name} with Python objects.")
     facts = {**archive.facts, "entries": sorted(entries)}
     with replacing(path) as file:
-        np.savez_compressed(file, allow_pickle=False, facts=np.array(json.dumps(facts)), **entries)
+        np.savez_compressed(file, facts=np.array(json.dumps(facts)), **entries)
 
 
 def load(path: Path) -> Archive:

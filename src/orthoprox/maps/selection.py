@@ -108,7 +108,7 @@ class Selection(LinearMap):
 def _row(i: Any, n: int) -> int:
     """The number of a row, checked."""
     try:
-        if isinstance(i, bool):
+        if isinstance(i, bool | np.bool_):  # NumPy 2.0 lets its own pass as a number
             raise TypeError
         number = index(i)
     except TypeError:
