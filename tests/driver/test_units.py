@@ -16,6 +16,7 @@ B, C, T = _rng.standard_normal((20, 10)), _rng.standard_normal((6, 10)), _rng.st
 M = Stiefel(10, 3)
 
 
+NAMES = tuple(SOLVERS)
 EXACT = ("oadmm", "oadmm-ep", "oadmm-rr", "socm", "radmm", "rsg", "spgm-ep", "subgradient")
 """Methods without a constant that has units."""
 
@@ -30,8 +31,8 @@ def problems(unit, dtype=np.float64):
     }
 
 
-@pytest.mark.parametrize("power", [-900, -40, 80, 900])
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("power", [-900, 80])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_answer_does_not_depend_on_units(name, power):
     unit = 2.0**power
     for kind, problem in problems(1.0).items():
@@ -71,7 +72,7 @@ def test_squares_that_leave_the_range_are_refused_in_a_sentence():
 def test_a_map_that_is_zero_and_an_f_without_curvature():
     shifted = LInf() @ (0.0 * Matrix(C))
     problem = Problem.of(LeastSquares(0 * C) - 0.1 * LargestK(3) + shifted + 2.0, over=M)
-    for name in SOLVERS:
+    for name in NAMES:
         with contextlib.suppress(UnsupportedProblem):
             assert np.isfinite(solve(problem, name, stop=Iterations(5)).objective)
     assert solve(problem).status is Status.CONVERGED

@@ -15,7 +15,6 @@ MASKED = LeastSquares(Entries(MASK), T)
 NOT_LEFT = {
     "a mask in f": Problem.of(MASKED + 0.3 * L1(), over=M),
     "a mask in a part of f": Problem.of(ExplainedVariance(B, 0.1) + MASKED + 0.3 * L1(), over=M),
-    "masks in f and h": Problem.of(MASKED + 0.3 * L1() @ Entries(~MASK), over=M),
     "a mask in f, differences in h": Problem.of(MASKED + 0.02 * LInf() @ Difference(), over=M),
 }
 
@@ -29,7 +28,7 @@ def test_terms_know_whether_they_multiply_from_the_left(rng):
 
 
 @pytest.mark.parametrize("kind", NOT_LEFT)
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", tuple(SOLVERS))
 def test_a_state_holds_the_products_of_its_point(name, kind):
     problem = NOT_LEFT[kind]
     try:
@@ -38,8 +37,8 @@ def test_a_state_holds_the_products_of_its_point(name, kind):
     except UnsupportedProblem:
         return
     state = solver.init(problem, M.random(3))
-    for _ in range(4):
+    for _ in range(3):
         state = solver.step(problem, state)
         check_products(problem, solver.certificate(problem, state).point)
-    result = solve(problem, name, seed=3, stop=Iterations(40))
+    result = solve(problem, name, seed=3, stop=Iterations(10))
     assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)

@@ -178,7 +178,7 @@ def _least_penalty(problem: Problem) -> float:
     """
     f, least = problem.f, least_penalty(problem.h)
     pull = problem.h.lipschitz_constant(problem.shape)
-    if pull == 0 or f.lipschitz is None or f.upper_curvature == f.lipschitz:
+    if pull == 0 or problem.A.norm == 0 or f.lipschitz is None or f.upper_curvature == f.lipschitz:
         return least
     kinks = 1.2 * pull / (problem.A.norm * problem.M.r**0.5) if math.isfinite(pull) else 0.0
     return max(least, f.lipschitz / (2 * problem.A.norm**2), float(kinks))

@@ -129,7 +129,7 @@ class SOCM(Solver[SOCMState]):
     def _penalties(self, problem: Problem, L: float) -> tuple[float, float]:
         base = matching_penalty(problem, L)
         alone = self.form == "two-block" or not isinstance(problem.A, Identity)
-        mine = (base * problem.A.norm**2 or base) * (2 if alone else 1)
+        mine = (base * problem.A.norm**2 or max(base, L)) * (2 if alone else 1)
         beta = mine if self.beta is None else self.beta
         return beta, base if self.lam is None else self.lam
 
