@@ -53,6 +53,7 @@ def test_uncorrelated_sources_if_asked_for(X: np.ndarray) -> None:
     assert np.allclose(np.sort(np.abs(W), axis=None), np.sort(np.abs(ica.result_.X), axis=None), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_more_accurate_than_fast_ica_and_the_more_so_the_more_samples() -> None:
     ours, theirs = {}, {}
     for m in (300, 2400):
@@ -68,6 +69,7 @@ def test_more_accurate_than_fast_ica_and_the_more_so_the_more_samples() -> None:
     assert ours[300] / ours[2400] > 4 > theirs[300] / theirs[2400]
 
 
+@pytest.mark.slow
 def test_outliers_are_what_the_order_is_for() -> None:
     errors = []
     for seed in range(3):

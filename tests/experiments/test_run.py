@@ -130,7 +130,9 @@ def unbroken(tmp_path_factory):
     return experiment, users, table(whole, experiment)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "ctrl-c"])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGKILL, id="killed"), pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.slow)]
+)
 def test_a_broken_run_goes_on_to_the_same_table(tmp_path, unbroken, how):
     experiment, users, expected = unbroken
     process = started(tmp_path, users)
