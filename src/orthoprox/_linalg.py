@@ -28,7 +28,7 @@ def norm(a: Array) -> Scalar:
     flat = xp.reshape(a, (-1,))
     with backend.quiet():
         square = xp.vecdot(flat, flat)
-    low, high = _safe_squares(xp, a.dtype)
+    low, high = safe_squares(xp, a.dtype)
     return backend.cond((square > low) & (square < high), _root, _scaled_norm, square, flat)
 
 
@@ -48,7 +48,7 @@ def _scaled_norm(square: Scalar, a: Array) -> Scalar:
 
 
 @functools.lru_cache(maxsize=16)
-def _safe_squares(xp: Any, dtype: Any) -> tuple[float, float]:
+def safe_squares(xp: Any, dtype: Any) -> tuple[float, float]:
     """Between these a sum of squares has lost nothing to underflow or overflow."""
     info = xp.finfo(dtype)
     return float(info.smallest_normal) / float(info.eps) ** 2, float(info.max)

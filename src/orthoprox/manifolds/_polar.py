@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orthoprox._linalg import safe_squares
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
@@ -36,8 +37,7 @@ def _by_gram(Y: Array, gram: Array) -> tuple[Array, Array]:
     squares, V = xp.linalg.eigh(gram)
     low, high = squares[0], squares[-1]
     worst = _ACCURATE[eps < 1e-12] / eps
-    # Squares this small have lost digits to underflow.
-    tiny = float(xp.finfo(Y.dtype).smallest_normal) / eps**2
+    tiny, _ = safe_squares(xp, Y.dtype)  # smaller squares have lost digits to underflow
     return backend.cond((low * worst > high) & (low > tiny), _from_eigen, _by_svd_of, Y, squares, V)
 
 
