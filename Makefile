@@ -26,8 +26,7 @@ ARGS    ?=
 PIP_FLAGS := -qq --disable-pip-version-check
 # One thread per worker: several workers with several threads each would wait for one another.
 PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
-# A file stays with one worker, which then makes what its tests share only once.
-XDIST     := -n $(WORKERS) --maxprocesses=4 --dist loadfile
+XDIST     := -n $(WORKERS) --maxprocesses=4
 FEW       := --hypothesis-profile=few -m "$(MARKERS)" $(SHORT)
 
 define CHECK_PYTHON

@@ -14,7 +14,7 @@ settings.register_profile(
     "ci",
     derandomize=True,
     deadline=None,
-    max_examples=25,  # of each of two thousand laws; some take half
+    max_examples=15,  # of each of two thousand laws; some take half
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -17,6 +17,7 @@ from orthoprox.solvers import OADMMEP
 
 INTERRUPT = """
 import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 class Finder:
     def find_spec(self, name, *_):
         if name == {module!r}:
