@@ -130,7 +130,7 @@ def test_an_array_that_is_no_matrix_of_numbers(tmp_path, arrays, sentence):
     ("form", "changes", "sentence"),
     [
         ("csr", {"indices": np.array([0, 1, 10**6])}, "(indices|index values) must be < 3"),
-        ("csr", {"indices": np.array([0, 1, -1])}, "indices must be >= 0"),
+        ("csr", {"indices": np.array([0, 1, -1])}, "(indices|index values) must be >= 0"),
         ("csc", {"indptr": np.array([0, 3, 1, 0])}, "index pointers decrease"),
         ("coo", {"shape": np.array([10**12, 10**12])}, "GiB of memory"),
         ("csr", {"data": np.array([{}, 1, 2], dtype=object)}, "Python objects, which are never read"),

@@ -170,9 +170,7 @@ def test_the_solver_is_what_was_asked_for():
     assert isinstance(default.result_.solver, Reweighting) and isinstance(other.result_.solver, OADMM)
     assert other.objective_ == pytest.approx(default.objective_, rel=1e-5)
     assert np.linalg.norm(other.components_ @ U.T, 2) < 1e-5
-    wide = DualPCP(n_components=1, centre=None, max_iter=3, tol=1e6).fit(
-        np.random.default_rng(1).standard_normal((30, 600))
-    )
+    wide = DualPCP(n_components=1, centre=None, tol=1e6).fit(np.random.default_rng(1).standard_normal((30, 600)))
     assert isinstance(wide.result_.solver, OADMM)
 
 
