@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import json
@@ -133,18 +134,25 @@ def resume(run, file):
     return sentence
 
 
-@campaign(60)
-@given(st.data())
-def test_a_file_that_was_changed_is_refused_or_goes_on_bit_for_bit(data):
-    draw = data.draw
+@contextlib.contextmanager
+def a_checkpoint(draw):
+    """A run of several, its checkpoint in a folder of its own, and the undisturbed result."""
     run = draw(st.sampled_from(RUNS))
     content, whole = written(run)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run.npz"
         file.write_bytes(content)
+        yield run, file, whole
+
+
+@campaign(60)
+@given(st.data())
+def test_a_file_that_was_changed_is_refused_or_goes_on_bit_for_bit(data):
+    draw = data.draw
+    with a_checkpoint(draw) as (run, file, whole):
         way = draw(st.sampled_from(["bytes", "text", "arrays", "digest", "order", "packed"]))
         if way == "bytes":
-            file.write_bytes(bent(draw, content))
+            file.write_bytes(bent(draw, file.read_bytes()))
         else:
             with np.load(file) as archive:
                 entries = dict(archive)
@@ -168,11 +176,7 @@ def test_a_file_that_was_changed_is_refused_or_goes_on_bit_for_bit(data):
 @given(st.data())
 def test_a_file_of_another_version_never_ends_in_a_foreign_error(data):
     draw = data.draw
-    run = draw(st.sampled_from(RUNS))
-    content, _ = written(run)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "run.npz"
-        file.write_bytes(content)
+    with a_checkpoint(draw) as (run, file, _):
         entries, meta = read(file)
         if draw(st.booleans()):
             meta = edited(draw, meta)

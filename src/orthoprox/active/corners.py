@@ -13,6 +13,8 @@ from typing import Any
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 
+_MOST_STEPS = 200  # of the search: a support with more corners than that is far from any solution
+
 
 def resolve_corners(Y: Array, support: Array, most: int) -> list[Array]:
     """Supports without corners, in order of what they lose: the sum of the squares of the entries that leave.
@@ -47,7 +49,9 @@ def resolve_corners(Y: Array, support: Array, most: int) -> list[Array]:
     order = itertools.count()  # so that equal losses are not compared by their arrays
     heap: list[tuple[float, int, Any]] = [(0.0, next(order), first)]
     seen = {first.tobytes()}
-    while heap and len(found) < most and next(order) < _MOST_STEPS:
+    for _ in range(_MOST_STEPS):
+        if not heap or len(found) == most:
+            break
         loss, _, mask = heapq.heappop(heap)
         corner = _first_corner(mask)
         if corner is None:
@@ -61,9 +65,6 @@ def resolve_corners(Y: Array, support: Array, most: int) -> list[Array]:
                 seen.add(child.tobytes())
                 heapq.heappush(heap, (loss + float(squares[row, column]), next(order), child))
     return found
-
-
-_MOST_STEPS = 500  # of the search: a support with more corners than that is far from any solution
 
 
 def _first_corner(mask: Any) -> tuple[int, tuple[int, int]] | None:

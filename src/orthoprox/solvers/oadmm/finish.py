@@ -56,11 +56,11 @@ class Attempts:
 class Finish:
     """Attempts to finish by Newton's method on the active set of y.
 
-    An attempt is due when Crit is small and has fallen fivefold since the last one, or after a while, when the blocks
-    since have cost as much as it did; at once where y has at most k entries and h - g vanishes. It is believed when
-    Crit halves, or when F falls and Crit does not rise, which on k entries does not matter. One that ends at its
-    budget is also believed when F falls further than in blocks of the same cost; it goes on at the next step. So F
-    rises in no attempt that is believed, unless Crit halves.
+    An attempt is due when Crit is small and has fallen fivefold since the last one; at once where y has at most k
+    entries and h - g vanishes. It is overdue after a while, when the blocks since have cost as much as it did, and is
+    then made even far from the set. It is believed when Crit halves, or when F falls and Crit does not rise, which on
+    k entries does not matter. One that ends at its budget is also believed when F falls further than in blocks of the
+    same cost; it goes on at the next step. So F rises in no attempt that is believed, unless Crit halves.
 
     Parameters
     ----------
