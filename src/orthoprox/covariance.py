@@ -1,0 +1,165 @@
+"""Covariances that are not formed as a whole: products with them, their diagonal, and blocks."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.maps.sparse import is_sparse
+
+
+class Covariance(abc.ABC):
+    """A symmetric positive semidefinite matrix C of shape (n, n), known by its products and blocks."""
+
+    @property
+    @abc.abstractmethod
+    def n(self) -> int:
+        """The number of features."""
+
+    @property
+    @abc.abstractmethod
+    def diagonal(self) -> Array:
+        """The variances, shape (n,)."""
+
+    @abc.abstractmethod
+    def product(self, X: Array) -> Array:
+        """C X, for X of shape (n, q)."""
+
+    @abc.abstractmethod
+    def columns(self, features: Array) -> Array:
+        """The columns of C for some features, shape (n, len(features))."""
+
+    @abc.abstractmethod
+    def restrict(self, features: Array) -> Covariance:
+        """The covariance of some features among themselves."""
+
+    @abc.abstractmethod
+    def dense(self) -> Array:
+        """C itself."""
+
+    def products(self, X: Array) -> Array:
+        """C X for several X at once, shape (N, n, r)."""
+        N, n, r = X.shape
+        CX = self.product(X.transpose(1, 0, 2).reshape(n, N * r))
+        return np.ascontiguousarray(CX.reshape(n, N, r).transpose(1, 0, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class DenseCovariance(Covariance):
+    """C as an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox.covariance import DenseCovariance
+    >>> C = DenseCovariance(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    >>> C.product(np.array([[1.0], [1.0]])).T
+    array([[3., 4.]])
+    >>> C.restrict(np.array([1])).dense()
+    array([[3.]])
+    """
+
+    C: Array
+
+    @property
+    def n(self) -> int:
+        return int(self.C.shape[0])
+
+    @property
+    def diagonal(self) -> Array:
+        return np.diag(self.C)
+
+    def product(self, X: Array) -> Array:
+        return np.asarray(self.C @ X)
+
+    def columns(self, features: Array) -> Array:
+        return np.asarray(self.C[:, features])
+
+    def restrict(self, features: Array) -> Covariance:
+        return DenseCovariance(self.C[np.ix_(features, features)])
+
+    def dense(self) -> Array:
+        return self.C
+
+
+@dataclass(frozen=True, eq=False)
+class SampleCovariance(Covariance):
+    """The covariance (B - 1c')'(B - 1c') / divisor of samples B about a centre c.
+
+    Parameters
+    ----------
+    B : array or SciPy sparse matrix, shape (m, n)
+    centre : array, shape (n,)
+        What is subtracted from every row; a sparse B is not filled in.
+    divisor : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox.covariance import SampleCovariance
+    >>> B = np.array([[1.0, 0.0], [3.0, 2.0]])
+    >>> SampleCovariance(B, B.mean(axis=0), 1).dense()
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    B: Any
+    centre: Array
+    divisor: float
+
+    @property
+    def n(self) -> int:
+        return int(self.B.shape[1])
+
+    @cached_property
+    def _sums(self) -> Array:
+        """Those of the columns of B."""
+        return np.asarray(self.B.sum(axis=0, dtype=np.float64)).reshape(-1)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        B, c, m = self.B, self.centre, self.B.shape[0]
+        if is_sparse(B):
+            squares = np.asarray(B.multiply(B).sum(axis=0, dtype=np.float64)).reshape(-1)
+            squares = np.maximum(squares - 2 * c * self._sums + m * c * c, 0.0)
+        else:
+            squares = np.einsum("ij,ij->j", B - c, B - c, dtype=np.float64)
+        return np.asarray(squares / self.divisor)
+
+    def product(self, X: Array) -> Array:
+        if len(X) > 100 and np.count_nonzero(rows := np.any(X != 0, axis=1)) < len(X) // 4:
+            return self._by_columns(np.flatnonzero(rows), X[rows])
+        return self._adjoint(self.B @ X - self.centre @ X)
+
+    def _by_columns(self, features: Array, X: Array) -> Array:
+        """The product with an X that is zero in all other rows."""
+        return self._adjoint(self._slice(features) @ X - self.centre[features] @ X)
+
+    def _slice(self, features: Array) -> Any:
+        return self._by_feature[:, features] if is_sparse(self.B) else self.B[:, features]
+
+    @cached_property
+    def _by_feature(self) -> Any:
+        """A sparse B stored by columns, of which some are taken quickly."""
+        return self.B.tocsc()
+
+    def _adjoint(self, Y: Array) -> Array:
+        return np.asarray((self.B.T @ Y - np.outer(self.centre, Y.sum(axis=0))) / self.divisor)
+
+    def columns(self, features: Array) -> Array:
+        return self._by_columns(features, np.eye(len(features), dtype=self.centre.dtype))
+
+    def restrict(self, features: Array) -> SampleCovariance:
+        return SampleCovariance(self._slice(features), self.centre[features], self.divisor)
+
+    def dense(self) -> Array:
+        B, c, m = self.B, self.centre, self.B.shape[0]
+        if not is_sparse(B):
+            return np.asarray((B - c).T @ (B - c) / self.divisor)
+        cross = np.outer(c, self._sums)
+        return np.asarray(((B.T @ B).toarray() - cross - cross.T + m * np.outer(c, c)) / self.divisor)

@@ -1,0 +1,103 @@
+"""How many entries may differ from zero: in all, and in each column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoprox._types import Array
+
+_EVERY = 12  # entries a column up to which no level is left out
+_RATIO = 1.15  # of two levels beyond that
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """At most ``total`` nonzeros in all and ``caps[j]`` in column j.
+
+    Examples
+    --------
+    >>> from orthoprox.supports import Allowance
+    >>> Allowance(4, (3, 3)).choose(np.array([[[5.0, 1.0], [4.0, 0.5], [3.0, 2.0]]])).astype(int)
+    array([[[1, 0],
+            [1, 0],
+            [1, 1]]])
+    """
+
+    total: int
+    caps: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", min(self.total, sum(self.caps)))
+
+    @property
+    def r(self) -> int:
+        return len(self.caps)
+
+    @property
+    def slack(self) -> bool:
+        """Whether columns share the entries out among themselves, because the caps allow more than the total."""
+        return self.total < sum(self.caps)
+
+    def holds(self, X: Array) -> bool:
+        """Whether X, shape (n, r), has no more nonzeros than that."""
+        counts = np.count_nonzero(X, axis=0)
+        return bool(np.sum(counts) <= self.total and np.all(counts <= self.caps))
+
+    def choose(self, sizes: Array) -> Array:
+        """Masks of the largest sizes, shape (N, n, r): ``total`` of them, and at least one in each column."""
+        N, n, r = sizes.shape
+        if not self.slack:
+            return _largest(sizes, self.caps)
+        order = sizes if min(self.caps) >= n else np.where(_largest(sizes, self.caps), sizes, -np.inf)
+        order = order.copy()
+        np.put_along_axis(order, np.argmax(sizes, axis=1)[:, None, :], np.inf, axis=1)
+        return _largest(order.reshape(N, n * r, 1), (self.total,)).reshape(N, n, r)
+
+    def equal_caps(self) -> Allowance:
+        """The same total in equal parts, as far as the caps allow."""
+        part = max(self.total // self.r, 1)
+        return Allowance(self.total, tuple(min(part, cap) for cap in self.caps))
+
+    def levels(self) -> Iterator[tuple[Allowance, bool]]:
+        """Smaller allowances in rising order up to this one, and whether each is on the grid that all share.
+
+        Every allowance passes through the same ones below it. Between two of the grid the total rises by one.
+        """
+        i, below = 1, 0
+        while True:
+            level = self._level(i)
+            if self.slack:
+                for total in range(below + 1, min(level.total, self.total + 1)):
+                    if total > self.r:
+                        yield Allowance(total, self.caps), False
+            if level.total >= self.total:
+                yield self, level == self
+                return
+            yield level, True
+            below = level.total
+            i = i + 1 if i < _EVERY else max(i + 1, int(i * _RATIO))
+
+    def _level(self, i: int) -> Allowance:
+        if self.slack:
+            return Allowance(i * self.r, self.caps)
+        caps = tuple(min(i, cap) for cap in self.caps)
+        return Allowance(sum(caps), caps)
+
+
+def _largest(sizes: Array, caps: tuple[int, ...]) -> Array:
+    """Masks of the caps[j] largest sizes of column j, shape (N, n, r)."""
+    mask, n = np.zeros(sizes.shape, dtype=bool), sizes.shape[1]
+    for cap in set(caps):
+        columns = [j for j, k in enumerate(caps) if k == cap]
+        part = sizes[:, :, columns]
+        if cap < n:
+            first = np.argpartition(-part, cap - 1, axis=1)[:, :cap]
+            chosen = np.zeros(part.shape, dtype=bool)
+            np.put_along_axis(chosen, first, True, axis=1)
+        else:
+            chosen = np.ones(part.shape, dtype=bool)
+        mask[:, :, columns] = chosen
+    return mask

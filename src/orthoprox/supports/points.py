@@ -1,0 +1,133 @@
+"""Orthonormal points on given supports, and what entries of theirs are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.supports.newton import Slots, maximise, variance
+
+_ZERO = 1e-9  # an entry this small beside its column is rounding
+_DEPENDENT = 1e-8  # an eigenvalue of a Gram matrix of unit columns that counts as zero
+_FEASIBLE = 1e-8  # how far from orthonormal a point may be
+_LEFT = 1e-3  # of a column that is made orthogonal to others: with less, the support does not allow it
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Several orthonormal points with their supports and variances."""
+
+    X: Array
+    """Shape (N, n, r)."""
+    S: Array
+    """Masks of the supports, the same number of entries in each; X may have zeros inside."""
+    values: Array
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def take(self, which: Array) -> Points:
+        return Points(self.X[which], self.S[which], self.values[which])
+
+    def best(self, most: int) -> Points:
+        """The best few, none of them twice: equal values are taken for equal points."""
+        keep: list[int] = []
+        for i in np.argsort(-self.values, kind="stable"):
+            if not keep or self.values[keep[-1]] - self.values[i] > 1e-7 * abs(self.values[i]):
+                keep.append(int(i))
+            if len(keep) == most:
+                break
+        return self.take(np.asarray(keep, dtype=int))
+
+    def worth(self, C: Array) -> Worth:
+        """What their entries are worth."""
+        return worth(self.X, self.S, C @ self.X, np.diag(C))
+
+    def improve(self, C: Array, steps: int) -> Points:
+        """Newton steps on the supports."""
+        X, values = maximise(C, self.X, Slots.of(self.S), steps)
+        return Points(X, self.S, values)
+
+
+def join(*parts: Points | None) -> Points:
+    """All points of several."""
+    there = [part for part in parts if part is not None]
+    return Points(*(np.concatenate([getattr(part, name) for part in there]) for name in ("X", "S", "values")))
+
+
+def orthonormalise(Z: Array, S: Array) -> tuple[Array, Array, Array]:
+    """Orthonormal points near Z, one column after the other, their supports, and which points these are.
+
+    Those whose support allows none are left out.
+
+    The longest column comes first. Each is made orthogonal, within its own support, to those before it; where two
+    columns share a single row, the later one is zero there.
+    """
+    T = np.ascontiguousarray(S.transpose(0, 2, 1))
+    X = np.where(T, Z.transpose(0, 2, 1), 0.0)  # a column of a point is contiguous here
+    there = np.ones(len(X), dtype=bool)
+    order = np.argsort(-np.linalg.norm(X, axis=2), axis=1, kind="stable")
+    every = np.arange(len(X))
+    for place in range(X.shape[1]):
+        j = order[:, place]
+        x, before = X[every, j], order[:, :place]
+        length = np.linalg.norm(x, axis=1)
+        if place:
+            x = _orthogonal(x, X[every[:, None], before] * T[every, j][:, None, :])
+        left = np.linalg.norm(x, axis=1)
+        there &= left > _LEFT * length
+        x = np.where(np.abs(x) <= _ZERO * left[:, None], 0.0, x)
+        X[every, j] = x / np.maximum(np.linalg.norm(x, axis=1), 1e-300)[:, None]
+    there &= np.abs(X @ X.transpose(0, 2, 1) - np.eye(X.shape[1])).max(axis=(1, 2)) < _FEASIBLE
+    return np.ascontiguousarray(X[there].transpose(0, 2, 1)), S[there], np.flatnonzero(there)
+
+
+def _orthogonal(x: Array, R: Array) -> Array:
+    """The part of x, shape (N, n), orthogonal to the rows of R, shape (N, q, n), which may vanish or be dependent."""
+    e, V = np.linalg.eigh(R @ R.transpose(0, 2, 1))
+    inverse = np.where(e > _DEPENDENT, 1.0 / np.maximum(e, _DEPENDENT), 0.0)
+    for _ in range(2):  # the second time for what rounding leaves
+        y = np.einsum("kij,kj->ki", V, inverse * np.einsum("kij,ki->kj", V, (R @ x[:, :, None])[:, :, 0]))
+        x = x - (y[:, None, :] @ R)[:, 0]
+    return np.asarray(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """What entries would cost or bring, to second order in two dimensions, for points of shape (N, n, r)."""
+
+    lam: Array
+    """The variance of each column, shape (N, r)."""
+    G: Array
+    """The gradient less its normal part."""
+    loss: Array
+    """What the variance loses without an entry; infinite off the support."""
+    gain: Array
+    """What it gains with one more; minus infinity on the support."""
+    owners: Array
+    """Shape (N, n, r, r): whether column a has an entry in row l and shares no row with column q, so that an entry
+    (l, q) would have to be zero unless (l, a) is."""
+
+
+def worth(X: Array, S: Array, CX: Array, diagonal: Array) -> Worth:
+    """What every entry is worth: a column x and a further row l span a plane, on which C is a 2 x 2 matrix."""
+    d = diagonal[:, None]
+    XCX = X.transpose(0, 2, 1) @ CX
+    lam = np.einsum("kjj->kj", XCX)
+    G = CX - X @ XCX
+    squares = X * X
+    loss = np.where(S, squares * (lam[:, None, :] - d) / np.maximum(1.0 - squares, _ZERO), np.inf)
+    gain = np.where(S, -np.inf, plane_gain(lam[:, None, :], d, G))
+    there = X != 0
+    meets = there.transpose(0, 2, 1).astype(X.dtype) @ there
+    owners = there[:, :, None, :] & (meets == 0)[:, None, :, :]
+    return Worth(lam, G, loss, gain, owners)
+
+
+def plane_gain(lam: Array, d: Array, g: Array) -> Array:
+    """By how much the largest eigenvalue of [[lam, g], [g, d]] exceeds lam."""
+    h = (d - lam) / 2
+    root = np.sqrt(h * h + g * g)
+    return np.asarray(np.where(h > 0, h + root, g * g / np.maximum(root - h, np.finfo(g.dtype).tiny)))
