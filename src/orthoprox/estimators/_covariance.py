@@ -17,21 +17,35 @@ from orthoprox.estimators._units import exponent, times_power
 def read_covariance(estimator: Any, C: Any, n_samples: int | None = None) -> Samples:
     """Validate C for a fit and return samples about zero whose covariance it is.
 
-    With C = Q diag(l) Q' these are the k rows of sqrt(k) diag(sqrt(l)) Q' that are not zero, so that the mean square of
-    the samples is C, and variances in units of C have the divisor k. If C was divided by n_samples - 1, the mean square
+    With C = D R D, where D holds standard deviations, and R = Q diag(l) Q', these are the k rows of
+    sqrt(k) diag(sqrt(l)) Q' D that are not zero: their mean square is C, and a variance in units of C has the divisor
+    k. Through R every feature keeps its digits, whatever its unit. If C was divided by n_samples - 1, the mean square
     of the n_samples samples behind it is smaller by (n_samples - 1) / n_samples, and so are these.
     """
     A = _validate(estimator, C)
     share = 1.0 if n_samples is None else 1.0 - 1.0 / _check_n_samples(n_samples)
     e = exponent(A) // 2  # an even power of two, whose root is one
-    values, Q = np.linalg.eigh(times_power(A.astype(np.float64), -2 * e))
-    _check_eigenvalues(values, A.dtype, e)
+    deviations, values, Q = _correlation(times_power(A.astype(np.float64), -2 * e), A)
     kept = values > A.shape[0] * np.finfo(A.dtype).eps * values[-1]
     k = int(np.count_nonzero(kept))
-    S = np.sqrt(k * share * values[kept])[:, None] * Q[:, kept].T
-    S[:, np.diag(A) == 0] = 0.0  # a constant feature, not one of rounding errors
+    S = np.sqrt(k * share * values[kept])[:, None] * Q[:, kept].T * deviations
     data = about(S.astype(A.dtype), no_centre(A))
     return replace(data, exponent=data.exponent + e, divisor=k * share)
+
+
+def _correlation(C: Array, given: Array) -> tuple[Array, Array, Array]:
+    """Standard deviations, and the eigenvalues and eigenvectors of the correlations.
+
+    A feature is constant if it spreads no more than rounding beside the one that spreads most.
+    """
+    eps, variances = np.finfo(given.dtype).eps, np.diag(C)
+    _require_not_negative(float(np.min(variances) / np.max(np.abs(C))), given)
+    constant = variances <= (8 * eps) ** 2 * np.max(variances)
+    deviations = np.where(constant, 0.0, np.sqrt(np.abs(variances)))
+    unit = np.where(constant, np.sqrt(np.max(np.abs(C))), deviations)
+    values, Q = np.linalg.eigh(C / unit / unit[:, None])
+    _require_not_negative(float(values[0] / max(values[-1], -values[0])), given)
+    return deviations, values, Q
 
 
 def _validate(estimator: Any, C: Any) -> Array:
@@ -55,13 +69,14 @@ def _validate(estimator: Any, C: Any) -> Array:
     return np.asarray(A / 2 + A.T / 2)
 
 
-def _check_eigenvalues(values: Array, dtype: Any, e: int) -> None:
-    if values[0] < -_tolerance(dtype) * np.abs(values).max():
-        least, most = (float(times_power(value, 2 * e)) for value in (values[0], values[-1]))
+def _require_not_negative(least: float, C: Array) -> None:
+    """Refuse C if its smallest eigenvalue, relative to the largest magnitude, is negative beyond rounding."""
+    if least < -_tolerance(C.dtype):
+        values = np.linalg.eigvalsh(C)
         raise ValueError(
-            f"C must not have negative eigenvalues, since no data have such a covariance; the smallest is {least:.3g}, "
-            f"the largest {most:.3g}. Covariances of pairs with missing values may be like this, and rounded ones: "
-            "replace C by the nearest matrix without negative eigenvalues, or fit the samples."
+            "C must not have negative eigenvalues, since no data have such a covariance; the smallest is "
+            f"{values[0]:.3g}, the largest {values[-1]:.3g}. Covariances of pairs with missing values may be like "
+            "this, and rounded ones: replace C by the nearest matrix without negative eigenvalues, or fit the samples."
         )
 
 

@@ -33,7 +33,7 @@ def standard_deviations(data: Samples) -> Array:
         unit = np.where(tops > 0, tops, 1.0).astype(np.float64)
         squares = np.sum(np.square(X / unit), axis=0)
     spread = unit * np.sqrt(squares / data.degrees_of_freedom)
-    return np.asarray(data.to_data(spread.astype(X.dtype)))
+    return np.minimum(data.to_data(spread.astype(X.dtype)), np.finfo(X.dtype).max)  # of two samples it may be larger
 
 
 def divide(data: Samples, scale: Array) -> Samples:
@@ -65,12 +65,12 @@ def spread_note(spread: Array, names: Sequence[str]) -> Note | None:
     """
     order = np.argsort(spread, kind="stable")
     order = order[spread[order] > 0]
-    if not len(order) or spread[order[-1]] < _FAR * spread[order[0]]:
-        return None
     least, middle, most = order[0], order[(len(order) - 1) // 2], order[-1]
+    if spread[least] > spread[most] / _FAR:
+        return None
     sentence = (
         f"Features differ much in spread: the standard deviation of {names[most]} is {spread[most]:.3g}, that of "
         f"{names[least]} {spread[least]:.3g}. Components follow the features that spread most; if that is a matter of "
         'units, pass scale="standard".'
     )
-    return Note(sentence, warn=bool(spread[most] >= _FAR * spread[middle]))
+    return Note(sentence, warn=bool(spread[middle] <= spread[most] / _FAR))
