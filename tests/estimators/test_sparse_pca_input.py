@@ -14,6 +14,8 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from orthoprox import SparsePCA, Status, solve
+from orthoprox.estimators._input import about
+from orthoprox.estimators._rank import features_for_rank, with_single_features
 from orthoprox.estimators._sparsity import Allowance, resolve_allowance
 
 NAMES = [f"feature {i}" for i in range(8)]
@@ -98,8 +100,9 @@ def test_without_a_number_of_samples_the_weight_is_in_units_of_the_covariance(X:
         (np.zeros((3, 3)), "C is zero"),
         (csr_array(np.eye(3)), "dense data is required"),
         (np.eye(3) * 1j, "Complex data not supported"),
+        (pandas.DataFrame({"name": ["a", "b"], "a": [1.0, 0.0]}), "'name' of this frame does not"),
     ],
-    ids=["shape", "symmetry", "indefinite", "negative", "nan", "zero", "sparse", "complex"],
+    ids=["shape", "symmetry", "indefinite", "negative", "nan", "zero", "sparse", "complex", "words"],
 )
 def test_what_is_no_covariance_gets_a_sentence(C: Any, sentence: str) -> None:
     with pytest.raises((ValueError, TypeError), match=sentence):
@@ -152,7 +155,7 @@ def test_wine_warns_of_units_and_digits_only_note_them() -> None:
 
 
 def test_other_scales_get_a_sentence(X: np.ndarray) -> None:
-    for scale in ("standart", True, np.ones(8)):
+    for scale in ("robust", True, np.ones(8)):
         with pytest.raises(ValueError, match="scale must be one of None, 'standard'"):
             SparsePCA(2, scale=scale).fit(X)
 
@@ -214,13 +217,20 @@ def test_more_components_than_the_rank_are_single_features_and_cost_nothing(
     assert fitted.result_.X.shape == (n, 40) and fitted.result_.status is Status.CONVERGED
 
 
+def test_the_single_features_are_those_of_largest_variance_without_a_loading() -> None:
+    data = about(np.diag([3.0, 9.0, 1.0, 7.0, 5.0]), np.zeros(5))
+    inside = features_for_rank(data, 2)
+    assert np.array_equal(inside, [1, 3, 4])
+    V = with_single_features(data, np.array([[0.6], [0.8], [0.0]]), inside, 2)
+    assert np.array_equal(V.T, [[0, 0.6, 0, 0.8, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]])
+
+
 def test_a_rank_of_one_and_a_penalty_and_pca_itself() -> None:
     X = np.outer(np.arange(10.0), [1.0, 2.0, 3.0, 4.0, 5.0])
     for wish in ({"n_nonzero": 8}, {"weight": 0.1}, {"n_nonzero": 1.0}, {"n_nonzero_per_component": [1, 2, 2, 1]}):
         with pytest.warns(UserWarning, match="more than the rank of the data, 1"):
             fitted = SparsePCA(4, **wish).fit(X)
-        most = 1 - 1 / 55 if "n_nonzero_per_component" in wish else 1.0  # single features only, of 1 to 25 in 55
-        assert orthonormal(fitted) and fitted.explained_variance_ratio_.sum() == pytest.approx(most)
+        assert orthonormal(fitted) and fitted.explained_variance_ratio_.sum() == pytest.approx(1.0)
     assert SparsePCA(1, n_nonzero=1.0).fit(X).notes_ == ()
     assert SparsePCA(3, n_nonzero=4).fit_covariance(np.diag([3.0, 2.0, 1.0])).notes_ == ()  # no mean takes a direction
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
-from orthoprox.estimators._input import Samples, about, no_centre
+from orthoprox.estimators._input import Samples, about, no_centre, refuse_words
 from orthoprox.estimators._units import exponent, times_power
 
 
@@ -50,7 +50,11 @@ def _correlation(C: Array, given: Array) -> tuple[Array, Array, Array]:
 
 def _validate(estimator: Any, C: Any) -> Array:
     """C as a symmetric array, with the names of features and their number noted."""
-    A = check_array(C, dtype=(np.float64, np.float32), input_name="C", estimator=estimator)
+    try:
+        A = check_array(C, dtype=(np.float64, np.float32), input_name="C", estimator=estimator)
+    except (ValueError, TypeError) as error:
+        refuse_words(C, error)
+        raise
     if A.shape[0] != A.shape[1]:
         raise ValueError(
             f"C must be a covariance or correlation matrix, with a row and a column for each feature; given shape "

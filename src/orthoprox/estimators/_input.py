@@ -119,9 +119,14 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
             ensure_min_samples=least if fitting else 1,
         )
     except (ValueError, TypeError) as error:
-        columns = _non_numeric_columns(X)
-        if not columns:
-            raise
+        refuse_words(X, error)
+        raise
+
+
+def refuse_words(X: Any, error: Exception) -> None:
+    """Raise a sentence that names the columns of a frame that do not hold numbers, if there are any."""
+    columns = _non_numeric_columns(X)
+    if columns:
         verb = "do" if len(columns) > 1 else "does"
         raise ValueError(
             f"Every column must hold numbers; {', '.join(columns)} of this frame {verb} not. "

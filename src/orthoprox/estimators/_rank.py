@@ -16,7 +16,7 @@ def rank_note(rank: int, r: int) -> Note | None:
         return None
     return Note(
         f"n_components = {r} is more than the rank of the data, {rank}: so many principal components keep all of the "
-        f"variance. Only {rank} are fitted, the others are single features or keep nothing; ask for fewer.",
+        f"variance. Only {rank} are fitted, the others follow from these or keep nothing; ask for fewer.",
         warn=True,
     )
 

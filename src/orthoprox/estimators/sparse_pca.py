@@ -233,7 +233,8 @@ class SparsePCA(OrthogonalTransformer):
             inner.set_params(n_nonzero=allowance.total - extra, n_nonzero_per_component=caps)
         inner._fit(data.features(inside))
         V = with_single_features(data, inner.components_.T, inside, extra)
-        return _exact.measure(self._problem(data), inner.result_, V)
+        problem = self._problem(data)
+        return self._last_stage(data, problem, _exact.measure(problem, inner.result_, V))
 
     def _tell(self) -> None:
         for note in self._notes:
