@@ -182,14 +182,17 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _fit(self, data: Samples) -> None:
         """Find the components of samples that were read."""
         self._check_components(data)
-        problem = self._problem(data)
-        result, interrupted = self._best_run(data, problem)
+        result, interrupted = self._solve(data)
         try:
             self._store_all(data, result)
         except KeyboardInterrupt:  # once more: a point is there, and this takes no time
             result, interrupted = replace(result, status=Status.INTERRUPTED), "at its end"
             self._store_all(data, result)
         self._warn_unless_settled(result, interrupted)
+
+    def _solve(self, data: Samples) -> tuple[Result[Any], str]:
+        """The result for samples that were read, and where Ctrl-C ended the fit, if it did."""
+        return self._best_run(data, self._problem(data))
 
     def _best_run(self, data: Samples, problem: Problem) -> tuple[Result[Any], str]:
         """The run with the lowest objective, and where Ctrl-C ended the fit, if it did.
@@ -223,6 +226,10 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 f"{len(failures)} of {self.n_init} runs failed and are left out, the first because: {failures[0]}"
             )
             warn_caller(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
+        return self._close(data, problem, best)
+
+    def _close(self, data: Samples, problem: Problem, best: Result[Any]) -> tuple[Result[Any], str]:
+        """The last stage; Ctrl-C keeps what it began with."""
         try:
             return self._last_stage(data, problem, best), ""
         except KeyboardInterrupt:

@@ -10,10 +10,8 @@ from orthoprox.estimators._spread import standard_deviations
 from orthoprox.estimators._warn import Note
 
 
-def rank_note(rank: int, r: int) -> Note | None:
-    """A sentence if r components are more than the rank."""
-    if r <= rank:
-        return None
+def rank_note(rank: int, r: int) -> Note:
+    """A sentence on r components, which are more than the rank."""
     return Note(
         f"n_components = {r} is more than the rank of the data, {rank}: so many principal components keep all of the "
         f"variance. Only {rank} are fitted, the others follow from these or keep nothing; ask for fewer.",

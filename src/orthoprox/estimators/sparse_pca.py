@@ -213,28 +213,30 @@ class SparsePCA(OrthogonalTransformer):
             data = divide(data, self.feature_scale_)
         share = is_share(self.n_components)
         self.n_components_ = components_for(data, self.n_components) if share else int(self.n_components)
-        rank = rank_of(data, self.n_components_)
         units = None if self.scale is not None else spread_note(spread, feature_names(self, len(spread)))
-        self._notes = tuple(note for note in (units, rank_note(rank, self.n_components_)) if note is not None)
-        self.notes_ = tuple(note.sentence for note in self._notes)
-        if rank < self.n_components_ and not self._any_basis(data):
-            self._store_all(data, self._run_beyond_rank(data, rank))
-        else:
-            super()._fit(data)
+        self._notes = [] if units is None else [units]
+        super()._fit(data)
 
-    def _run_beyond_rank(self, data: Samples, rank: int) -> Result[Any]:
-        """Fit as many components as the rank, to features that leave some over, and add single features."""
+    def _solve(self, data: Samples) -> tuple[Result[Any], str]:
+        """Beyond the rank: fit as many components as it is, to features that leave some over; add single features."""
+        rank = rank_of(data, self.n_components_)
+        if rank == self.n_components_:
+            return super()._solve(data)
+        self._notes.append(rank_note(rank, self.n_components_))
+        if self._any_basis(data):
+            return super()._solve(data)
         extra = self.n_components_ - rank
         inside = features_for_rank(data, extra)
-        inner = clone(self).set_params(n_components=rank, scale=None)
+        inner = clone(self)
+        inner.n_components_, inner._notes = rank, []
         if self.weight is None:
             allowance = self._allowance(data)
             caps = None if self.n_nonzero_per_component is None else allowance.caps[:rank]
             inner.set_params(n_nonzero=allowance.total - extra, n_nonzero_per_component=caps)
-        inner._fit(data.features(inside))
-        V = with_single_features(data, inner.components_.T, inside, extra)
+        part, interrupted = inner._solve(data.features(inside))
         problem = self._problem(data)
-        return self._last_stage(data, problem, _exact.measure(problem, inner.result_, V))
+        result = _exact.measure(problem, part, with_single_features(data, part.X, inside, extra))
+        return (result, interrupted) if interrupted else self._close(data, problem, result)
 
     def _tell(self) -> None:
         for note in self._notes:
@@ -325,7 +327,7 @@ class SparsePCA(OrthogonalTransformer):
         V = V * choose_signs(V) + 0.0  # no zero is negative
         T = data.rough(V).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
-        self.components_ = np.ascontiguousarray(V.T)
+        self.components_, self.notes_ = np.ascontiguousarray(V.T), tuple(note.sentence for note in self._notes)
         self.n_nonzero_ = np.count_nonzero(V, axis=0)
         self.explained_variance_ = data.to_data(variance, 2)
         self.explained_variance_ratio_ = variance / data.total_variance
