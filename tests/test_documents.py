@@ -36,6 +36,17 @@ def test_the_example_of_the_theory_page_runs():
     assert len(names["watch"].history.theta) == 1000
 
 
+def test_the_examples_of_the_page_on_estimators_run(capsys):
+    import numpy as np
+    import pandas
+
+    D = np.random.default_rng(0).standard_normal((40, 9))
+    names: dict[str, object] = {"X": D, "frame": pandas.DataFrame(D, columns=list("abcdefghi"))}
+    for block in blocks("docs/estimators.md"):
+        exec(block, names)
+    assert "standardised features" in capsys.readouterr().out
+
+
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
 
 

@@ -38,6 +38,7 @@ if typing.TYPE_CHECKING:
     from orthoprox.estimators import RangeICA as RangeICA
     from orthoprox.estimators import RobustSubspace as RobustSubspace
     from orthoprox.estimators import SparsePCA as SparsePCA
+    from orthoprox.estimators import sparse_pca_path as sparse_pca_path
     from orthoprox.manifolds import Stiefel
     from orthoprox.problem import Problem
     from orthoprox.solvers import SOLVERS, Solver, UnsupportedProblem, named
@@ -53,6 +54,7 @@ _ESTIMATORS = (
     "OrthogonalDictionaryLearning",
     "RobustSubspace",
     "DualPCP",
+    "sparse_pca_path",
 )
 """At hand as ``orthoprox.SparsePCA`` and so on, and imported only then: they need scikit-learn."""
 

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import orthoprox
 from catalogue_estimators import ESTIMATORS, MULTIPLIERS, orthonormal
-from orthoprox import DualPCP, RangeICA, Status
+from orthoprox import DualPCP, RangeICA, RunFailed, Status
 
 NAMES = [f"column {i}" for i in range(6)]
 each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
@@ -223,6 +223,39 @@ def test_ctrl_c_between_the_stages_keeps_what_there_is(
 def test_a_fit_that_has_not_settled_says_so(estimator: Any, X: np.ndarray) -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         clone(estimator).set_params(max_iter=1, tol=0.0).fit(X)
+
+
+@each
+def test_a_warning_names_the_line_of_the_caller(estimator: Any, X: np.ndarray) -> None:
+    unsettled = clone(estimator).set_params(max_iter=1, tol=0.0)
+    for fit in (unsettled.fit, unsettled.fit_transform, make_pipeline(unsettled).fit_transform):
+        with pytest.warns(ConvergenceWarning) as told:
+            fit(X)
+        assert {warning.filename for warning in told} == {__file__}
+
+
+@each
+@pytest.mark.parametrize("failing", [[1], [0, 2], [0, 1, 2]], ids=str)
+def test_a_failed_run_does_not_lose_the_others(
+    estimator: Any, failing: list[int], X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, results = type(estimator)._run, []
+
+    def failing_sometimes(*given: Any, **settings: Any) -> Any:
+        results.append(None if len(results) in failing else run(*given, **settings))
+        if results[-1] is None:
+            raise RunFailed(f"Run {len(results)} broke.")
+        return results[-1]
+
+    monkeypatch.setattr(type(estimator), "_run", failing_sometimes)
+    fitted = clone(estimator).set_params(n_init=3)
+    if len(failing) == 3:
+        with pytest.raises(RunFailed, match="Run 1 broke"):
+            fitted.fit(X)
+        return
+    with pytest.warns(ConvergenceWarning, match=f"{len(failing)} of 3 runs failed .*: Run {failing[0] + 1} broke"):
+        fitted.fit(X)
+    assert fitted.result_.objective <= min(result.objective for result in results if result is not None)
 
 
 @each

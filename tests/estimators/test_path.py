@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from scipy.sparse import csr_array
 from sklearn.decomposition import PCA
 from sklearn.model_selection import ShuffleSplit
 
-from orthoprox.estimators import SparsePCA, SparsePCAPath, sparse_pca_path
+from orthoprox import SparsePCA, sparse_pca_path
+from orthoprox.estimators import SparsePCAPath
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,46 @@ def test_the_choice(path: SparsePCAPath) -> None:
         error_se=np.array([0.9, 0.01, 0.01, 0.03, 0.5]),
     )
     assert (made.best, made.best_one_se) == (8, 6)
+
+
+def made(error: list[float], error_se: list[float]) -> SparsePCAPath:
+    """A path of three numbers of nonzeros, up to all six entries."""
+    return SparsePCAPath(
+        n_nonzero=np.array([2, 4, 6]),
+        variance_ratio=np.array([0.3, 0.46, 0.5]),
+        relative_variance_ratio=np.array([0.6, 0.92, 1.0]),
+        components=(np.ones((2, 3)),) * 3,
+        error=np.array(error),
+        error_se=np.array(error_se),
+    )
+
+
+def test_everything_is_not_recommended_without_a_word() -> None:
+    """The sentence for each case: sparse is best, everything is, everything is and nothing else comes near."""
+    assert made([0.6, 0.4, 0.5], [0.1] * 3).advice == "Samples left out are reconstructed best with 4 nonzeros."
+    near = made([0.6, 0.54, 0.5], [0.05] * 3)
+    assert near.best == 6 and near.best_one_se == 4
+    assert "all 6 entries: sparsity costs accuracy here, though with 4 nonzeros no more than a stand" in near.advice
+    far = made([0.6, 0.54, 0.5], [0.01] * 3)
+    assert far.best_one_se == 6 and "no sparser choice" in far.advice
+    assert "4 nonzeros keep 92.0% of the variance that principal components keep" in far.advice
+    head, *rows, _, advice = str(far).splitlines()
+    assert head.split() == ["n_nonzero", "variance", "of", "PCA", "error", "+-"] and advice == far.advice
+    assert [row.split()[0] for row in rows] == ["2", "4", "6"] and rows[1].split()[2:4] == ["92.00%", "54.00%"]
+
+
+def test_a_path_of_standardised_features_for_a_share_of_variance(X: np.ndarray) -> None:
+    units = 16.0 ** np.arange(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        path = sparse_pca_path(X * units, 0.6, n_nonzero=[0.3, 0.6], cv=3, scale="standard")
+        other = sparse_pca_path(X, 0.6, n_nonzero=[0.3, 0.6], cv=3, scale="standard")
+    r = int(np.searchsorted(np.cumsum(PCA().fit(X / X.std(axis=0)).explained_variance_ratio_), 0.6)) + 1
+    assert path.components[0].shape == (r, 10) and "error" in str(path) and "Not cross" not in path.advice
+    assert np.array_equal(path.error, other.error)
+    with pytest.warns(UserWarning, match="Features differ much in spread") as told:
+        bare = sparse_pca_path(X * units, 2, n_nonzero=[4, 8], cv=3)
+    assert len(told) == 1 and "error" not in str(sparse_pca_path(X, 2, n_nonzero=[8])) and "error" in str(bare)
 
 
 def test_a_later_point_begins_at_the_one_before(X: np.ndarray) -> None:

@@ -34,9 +34,13 @@ def objective(model: Any, X: Any) -> float:
 
 def centred(model: Any, X: Any) -> np.ndarray:
     """The samples that were fitted; what is left of a constant column is rounding."""
-    D = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64) / model.scale_
-    mean = model.mean_.astype(np.float64) / model.scale_
-    D = D - mean
+    D, scale = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64), getattr(model, "feature_scale_", None)
+    unit = model.scale_ if scale is None else 2.0 ** np.floor(np.log2(np.max(np.abs(D))))
+    mean = model.mean_.astype(np.float64) / unit
+    D = D / unit - mean
+    if scale is not None:
+        D = D * (unit / scale.astype(np.float64)) / model.scale_
+        mean = mean * (unit / scale.astype(np.float64)) / model.scale_
     return np.where(np.max(np.abs(D), axis=0) <= 16 * np.finfo(model.mean_.dtype).eps * np.abs(mean), 0.0, D)
 
 

@@ -33,6 +33,7 @@ from orthoprox import (
 from orthoprox.estimators import _stages
 from orthoprox.maps import Matrix, Sparse
 
+OF_DATA = ("farther from the origin", "Features differ much in spread", "more than the rank of the data")
 OWN_END = (Status.CONVERGED, Status.STALLED)
 UNITS: dict[Any, tuple[float, ...]] = {
     np.float64: (1.0, 0.3, 1e-8, 1e8, 1e-150, 1e150),
@@ -53,10 +54,12 @@ COMMON = {
     "solver": ("auto", "oadmm"),
     "verbose": (0, 0, 0, 1),
 }
+COUNTS = [{}, {"n_nonzero": 0.5}, {"n_nonzero": 1.0}, {"n_nonzero_per_component": 2}]
+COUNTS.append({"n_nonzero": 0.3, "n_nonzero_per_component": 3})
 WEIGHTS = [{"weight": w, "penalty": p} for w in (0.0, 0.01, 1.0) for p in ("l1", "mcp", "group")]
 ROBUST = {"centre": ("affine", "median", "mean", None), "normalise": (True, False), "contamination": ("auto", 0.2)}
 SETTINGS: dict[Any, dict[str, Any]] = {
-    SparsePCA: {"wish": ({}, {"n_nonzero": 0.5}, {"n_nonzero": 1.0}, {"n_nonzero_per_component": 2}, *WEIGHTS)},
+    SparsePCA: {"wish": (*COUNTS, *WEIGHTS), "scale": (None, None, "standard")},
     NonnegativePCA: {"solver": ("auto", "assignment")},
     OrthogonalNMF: {"solver": ("auto", "assignment")},
     RangeICA: {"order": (None, 1, 0.1), "oblique": (True, False)},
@@ -108,7 +111,7 @@ def tables(draw: st.DrawFn) -> np.ndarray:
 def scaled(estimator: Any, factor: float) -> Any:
     """The same question about data times a factor: weights are in their units."""
     estimator, weight = clone(estimator), getattr(estimator, "weight", None)
-    if weight is None or getattr(estimator, "precondition", False):
+    if weight is None or getattr(estimator, "precondition", False) or getattr(estimator, "scale", None):
         return estimator
     return estimator.set_params(weight=weight * factor * (factor if isinstance(estimator, SparsePCA) else 1.0))
 
@@ -128,8 +131,8 @@ def fitted(estimator: Any, X: Any) -> tuple[Any, list[str]]:
             refusal = error
     assert all(np.array_equal(a, b) for a, b in zip(before, copies(X), strict=True))
     for warning in caught:
-        far = warning.category is UserWarning and "farther from the origin" in str(warning.message)
-        assert far or warning.category is ConvergenceWarning, str(warning)
+        of_data = warning.category is UserWarning and any(words in str(warning.message) for words in OF_DATA)
+        assert of_data or warning.category is ConvergenceWarning, str(warning)
     event("refused" if refusal else estimator.result_.status.name)
     if refusal is not None:
         assert not isinstance(refusal, np.linalg.LinAlgError) and len(str(refusal).split()) > 4, repr(refusal)
@@ -148,7 +151,7 @@ def check(model: Any, X: Any, said: list[str]) -> None:
         assert np.min(V) >= 0 and np.min(model.components_) >= 0 and np.all(np.count_nonzero(V, axis=1) <= 1)
     if isinstance(model, SparsePCA) and model.weight is None:
         assert np.all(np.count_nonzero(V, axis=0) <= (model.n_nonzero_per_component or V.shape[0]))
-        if model.n_nonzero_per_component is None:
+        if model.n_nonzero_per_component is None or model.n_nonzero:
             share = model.n_nonzero or 0.2
             assert np.count_nonzero(V) <= max(np.ceil(share * V.size), (1 if model.n_nonzero else 2) * V.shape[1])
     scores = model.transform(X)

@@ -5,6 +5,7 @@ from orthoprox._extras import extra
 extra("sklearn", "sklearn", "orthoprox.estimators")
 
 from orthoprox.estimators._base import OrthogonalTransformer  # noqa: E402
+from orthoprox.estimators._summary import SparsePCASummary  # noqa: E402
 from orthoprox.estimators.dictionary import OrthogonalDictionaryLearning  # noqa: E402
 from orthoprox.estimators.dual_pcp import DualPCP  # noqa: E402
 from orthoprox.estimators.nonnegative_pca import NonnegativePCA  # noqa: E402
@@ -22,6 +23,7 @@ __all__ = [
     "OrthogonalTransformer",
     "SparsePCA",
     "SparsePCAPath",
+    "SparsePCASummary",
     "sparse_pca_path",
     "RobustSubspace",
     "DualPCP",

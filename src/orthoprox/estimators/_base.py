@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 import math
+import numbers
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -17,15 +17,21 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
-from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, Status
+from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, RunFailed, Status
 from orthoprox.estimators._input import Samples, about, column_means, read_samples, share_kept, validate
 from orthoprox.estimators._stages import SUCCESSES, Stage, run_stages
 from orthoprox.estimators._stop import ScaledCritical
 from orthoprox.estimators._units import affine, times_power
+from orthoprox.estimators._warn import warn_caller
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 
 AUTO = "auto"
+
+
+def is_share(value: Any) -> bool:
+    """Whether this is a fraction between 0 and 1."""
+    return isinstance(value, numbers.Real) and 0 < float(value) < 1
 
 
 class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]
@@ -82,7 +88,8 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     _least_samples: ClassVar[int] = 2
     _optional_components: ClassVar[bool] = False  # whether n_components may be None, for as many as possible
-    n_components: int
+    _share_components: ClassVar[bool] = False  # whether it may be a share of the variance
+    n_components: Any
     solver: str | Solver[Any]
     max_iter: int
     tol: float
@@ -148,6 +155,10 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """Set the attributes that follow from the result."""
         self.components_ = result.X.T
 
+    def _tell(self) -> None:
+        """Warn of what the data gave rise to, after the attributes are there."""
+        return None
+
     # ------------------------------------------------------------------ written once
 
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -159,26 +170,39 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             The samples. A sparse matrix stays sparse.
         y : ignored
         """
+        self._fit(self._read(X))
+        self._tell()
+        return self
+
+    def _read(self, X: Any) -> Samples:
+        """Check the settings, then the samples."""
         self._check_settings()
-        data = read_samples(self, X, self._location, self._least_samples)
+        return read_samples(self, X, self._location, self._least_samples)
+
+    def _fit(self, data: Samples) -> None:
+        """Find the components of samples that were read."""
         self._check_components(data)
-        problem = self._problem(data)
-        result, interrupted = self._best_run(data, problem)
+        result, interrupted = self._solve(data)
         try:
             self._store_all(data, result)
         except KeyboardInterrupt:  # once more: a point is there, and this takes no time
             result, interrupted = replace(result, status=Status.INTERRUPTED), "at its end"
             self._store_all(data, result)
         self._warn_unless_settled(result, interrupted)
-        return self
+
+    def _solve(self, data: Samples) -> tuple[Result[Any], str]:
+        """The result for samples that were read, and where Ctrl-C ended the fit, if it did."""
+        return self._best_run(data, self._problem(data))
 
     def _best_run(self, data: Samples, problem: Problem) -> tuple[Result[Any], str]:
         """The run with the lowest objective, and where Ctrl-C ended the fit, if it did.
 
-        From the first point on Ctrl-C keeps the best one; before that it is raised.
+        From the first point on Ctrl-C keeps the best one; before that it is raised. A run that fails is passed over
+        if another gives a point.
         """
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
         best: Result[Any] | None = None
+        failures: list[RunFailed] = []
         for i, seed in enumerate(seeds):
             where = f"in run {i + 1} of {self.n_init}"
             try:
@@ -188,11 +212,24 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 if best is None:
                     raise
                 return replace(best, status=Status.INTERRUPTED), where
+            except RunFailed as failure:
+                failures.append(failure)
+                continue
             if best is None or math.isnan(best.objective) or result.objective < best.objective:
                 best = result
             if result.status is Status.INTERRUPTED:
                 return replace(best, status=Status.INTERRUPTED), where
-        assert best is not None  # n_init is at least 1
+        if best is None:  # n_init is at least 1: all have failed
+            raise failures[0]
+        if failures:
+            sentence = (
+                f"{len(failures)} of {self.n_init} runs failed and are left out, the first because: {failures[0]}"
+            )
+            warn_caller(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
+        return self._close(data, problem, best)
+
+    def _close(self, data: Samples, problem: Problem, best: Result[Any]) -> tuple[Result[Any], str]:
+        """The last stage; Ctrl-C keeps what it began with."""
         try:
             return self._last_stage(data, problem, best), ""
         except KeyboardInterrupt:
@@ -229,12 +266,12 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             )
         else:
             return
-        warnings.warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning, stacklevel=3)
+        warn_caller(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
 
     def _previous_solution(self, data: Samples, problem: Problem) -> Array | None:
         """The solution of the last fit, or None if the fit does not start there."""
         last = getattr(self, "components_", None) if self.warm_start else None
-        if last is None or last.shape != (self.n_components, data.n_features):
+        if last is None or last.shape != (problem.M.r, data.n_features):
             return None
         return np.asarray(last.T, dtype=data.like.dtype)
 
@@ -244,13 +281,15 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _check_settings(self) -> None:
         """Refuse invalid parameters, before reading the data."""
         for name in ("n_components", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if value is None and name == "n_components" and self._optional_components:
-                continue
+            value, or_else = getattr(self, name), ""
+            if name == "n_components":
+                if (value is None and self._optional_components) or (self._share_components and is_share(value)):
+                    continue
+                or_else = " or a share of the variance between 0 and 1" if self._share_components else ""
             try:
                 number = operator.index(value)
             except TypeError:
-                raise TypeError(f"{name} must be a whole number; given {value!r}.") from None
+                raise TypeError(f"{name} must be a whole number{or_else}; given {value!r}.") from None
             if number < 1:
                 raise ValueError(f"{name} must be at least 1; given {value}.")
         if not (isinstance(self.tol, (int, float)) and 0 <= self.tol < math.inf):
@@ -280,8 +319,12 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return self._scores(validate(self, X, fitting=False))
 
     def _scores(self, X: Any) -> Array:
-        data = about(X, self.mean_)
+        data = self._prepared(X)
         return times_power(data.rough(self.components_.T), data.exponent)
+
+    def _prepared(self, X: Any) -> Samples:
+        """Validated samples, centred as those of the fit were."""
+        return about(X, self.mean_)
 
     def inverse_transform(self, X: Any) -> Array:
         """The samples that have these scores and no part outside the components.
@@ -312,7 +355,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         y : ignored
         """
         check_is_fitted(self)
-        return share_kept(about(validate(self, X, fitting=False), self.mean_), self.components_)
+        return share_kept(self._prepared(validate(self, X, fitting=False)), self.components_)
 
     @property
     def _n_features_out(self) -> int:

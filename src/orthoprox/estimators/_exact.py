@@ -103,6 +103,12 @@ def compare_with_greedy(problem: Problem, result: Result[Any], count: Count, tol
     return _judge(problem, result, other, tol) if other.objective < result.objective else result
 
 
+def measure(problem: Problem, result: Result[Any], X: Array) -> Result[Any]:
+    """The result with another X, perhaps of another size, measured by a problem for that size."""
+    point = problem.at(X)
+    return _move(problem, result, point, _subgradient(problem, point, np.zeros_like(X)))
+
+
 def trim(problem: Problem, X: Array, count: Count) -> Array:
     """An orthonormal matrix near X with at most ``count`` nonzeros, as a start."""
     support = largest(np.abs(X), count)
@@ -117,9 +123,12 @@ def order_by_variance(problem: Problem, X: Array) -> Array:
 def _minimise_on_support(problem: Problem, result: Result[Any], support: Array) -> Result[Any]:
     """Minimise f over the orthonormal matrices that vanish off a support, by Newton's method from near X."""
     active = _newton_on_support(problem, result.X, support, _STEPS)
-    # A subgradient of the whole problem: l1 and largest-k cancel on the support, and l1 holds the zeros.
-    z = shortest_subgradient(problem, active.point, ActiveSet.at(problem, active.point.X), active.z).z
-    return _move(problem, result, active.point, z)
+    return _move(problem, result, active.point, _subgradient(problem, active.point, active.z))
+
+
+def _subgradient(problem: Problem, point: Point, z: Array) -> Array:
+    """A subgradient of the whole problem: l1 and largest-k cancel on the support, and l1 holds the zeros."""
+    return shortest_subgradient(problem, point, ActiveSet.at(problem, point.X), z).z
 
 
 def _newton_on_support(problem: Problem, X: Array, support: Array, steps: int) -> ActivePoint:

@@ -34,6 +34,8 @@ class Samples:
     """The centre in the units of the data."""
     exponent: int
     """The data, less the centre, are 2^exponent times these samples."""
+    divisor: float | None = None
+    """What turns sums of squares into variances, where that is not one less than the number of samples."""
 
     @property
     def n_samples(self) -> int:
@@ -49,9 +51,9 @@ class Samples:
         return np.empty((0, 0), dtype=self.X.dtype)
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """The divisor of variances: m - 1, as in scikit-learn's PCA."""
-        return max(self.n_samples - 1, 1)
+    def degrees_of_freedom(self) -> float:
+        """The divisor of variances: m - 1, as in scikit-learn's PCA, unless another is given."""
+        return max(self.n_samples - 1, 1) if self.divisor is None else self.divisor
 
     @cached_property
     def B(self) -> LinearMap:
@@ -81,6 +83,10 @@ class Samples:
     def take(self, rows: Array) -> Samples:
         """Some of the samples, about the same centre."""
         return replace(self, X=self.X[rows])
+
+    def features(self, columns: Array) -> Samples:
+        """Some of the features, in the same units."""
+        return replace(self, X=self.X[:, columns], rest=self.rest[columns], mean=self.mean[columns])
 
     def to_data(self, value: Any, power: int = 1) -> Any:
         """A length of these samples (or a variance, power 2, and so on) in the units of the data.
@@ -113,9 +119,14 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
             ensure_min_samples=least if fitting else 1,
         )
     except (ValueError, TypeError) as error:
-        columns = _non_numeric_columns(X)
-        if not columns:
-            raise
+        refuse_words(X, error)
+        raise
+
+
+def refuse_words(X: Any, error: Exception) -> None:
+    """Raise a sentence that names the columns of a frame that do not hold numbers, if there are any."""
+    columns = _non_numeric_columns(X)
+    if columns:
         verb = "do" if len(columns) > 1 else "does"
         raise ValueError(
             f"Every column must hold numbers; {', '.join(columns)} of this frame {verb} not. "

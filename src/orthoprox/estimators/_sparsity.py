@@ -5,10 +5,51 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 _SHARE = 0.2
 _LEAST = 2
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How many nonzero loadings there may be: in all components together and in each of them. Both hold."""
+
+    total: int
+    caps: tuple[int, ...]
+
+    def level(self) -> tuple[int, ...]:
+        """Caps that add up to at most the total: the largest are lowered, to one level.
+
+        Examples
+        --------
+        >>> from orthoprox.estimators._sparsity import Allowance
+        >>> Allowance(total=9, caps=(2, 6, 8)).level()
+        (2, 4, 3)
+        """
+        caps = list(self.caps)
+        for _ in range(sum(caps) - self.total):
+            last = max(range(len(caps)), key=lambda j: (caps[j], j))
+            caps[last] -= 1
+        return tuple(caps)
+
+
+def resolve_allowance(n_nonzero: Any, per_component: Any, n: int, r: int) -> Allowance:
+    """The allowance of r components of n features; without any wish, the default total.
+
+    Examples
+    --------
+    >>> from orthoprox.estimators._sparsity import resolve_allowance
+    >>> resolve_allowance(9, 4, n=10, r=3)
+    Allowance(total=9, caps=(4, 4, 4))
+    >>> resolve_allowance(None, [5, 2], n=10, r=2)
+    Allowance(total=7, caps=(5, 2))
+    """
+    caps = tuple([n] * r if per_component is None else resolve_caps(per_component, n, r))
+    if n_nonzero is None and per_component is not None:
+        return Allowance(sum(caps), caps)
+    return Allowance(min(resolve_total(n_nonzero, n, r), sum(caps)), caps)
 
 
 def resolve_total(n_nonzero: Any, n: int, r: int) -> int:

@@ -128,7 +128,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components  # type: ignore[assignment]
+        self.n_components = n_components
         self.objective = objective
         self.weight = weight
         self.codes = codes

@@ -17,6 +17,7 @@ from orthoprox.estimators.sparse_pca import SparsePCA
 
 _POINTS = 10
 _LEAST = 0.02  # of all entries, where the default grid begins
+_MOST = 0.9  # of the variance that principal components keep, for an example
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,11 @@ class SparsePCAPath:
     error, error_se : array, shape (p,), or None
         With cross-validation: the share of the variation of left-out samples that a reconstruction loses, its mean
         over the folds and the standard error of that mean.
+
+    Notes
+    -----
+    The error is that of a reconstruction, which zeros help only where the true loadings have zeros. Without such zeros
+    the least error is that of all entries. ``advice`` says so, and ``print`` shows it under the table.
     """
 
     n_nonzero: Array
@@ -58,6 +64,34 @@ class SparsePCAPath:
         assert self.error_se is not None  # it comes with the error
         return int(self.n_nonzero[np.argmax(error <= error[least] + self.error_se[least])])
 
+    @property
+    def advice(self) -> str:
+        """What cross-validation says about the choice, and what it does not."""
+        if self.error is None:
+            return "Not cross-validated; pass cv to sparse_pca_path, for example cv=5."
+        best, sparser, everything = self.best, self.best_one_se, max(V.size for V in self.components)
+        if best < everything:
+            end = "" if sparser == best else f"; {sparser} do as well within a standard error"
+            return f"Samples left out are reconstructed best with {best} nonzeros{end}."
+        start = f"Samples left out are reconstructed best with all {everything} entries: sparsity costs accuracy here"
+        if sparser < everything:
+            return f"{start}, though with {sparser} nonzeros no more than a standard error."
+        i = int(np.argmax(self.relative_variance_ratio >= _MOST))
+        return (
+            f"{start}, and no sparser choice comes within a standard error. How much to give up for components that "
+            f"can be read is yours to say: {self.n_nonzero[i]} nonzeros keep {self.relative_variance_ratio[i]:.1%} of "
+            "the variance that principal components keep."
+        )
+
+    def __str__(self) -> str:
+        head, columns = ["n_nonzero", "variance", "of PCA"], [self.variance_ratio, self.relative_variance_ratio]
+        if self.error is not None and self.error_se is not None:
+            head, columns = [*head, "error", "+-"], [*columns, self.error, self.error_se]
+        lines = ["  ".join(f"{word:>9}" for word in head)]
+        for k, *row in zip(self.n_nonzero, *columns, strict=True):
+            lines.append("  ".join([f"{k:>9}", *(f"{value:>9.2%}" for value in row)]))
+        return "\n".join([*lines, "", self.advice])
+
     def _require_error(self) -> Array:
         if self.error is None:
             raise AttributeError("This path was not cross-validated: pass cv to sparse_pca_path, for example cv=5.")
@@ -65,15 +99,15 @@ class SparsePCAPath:
 
 
 def sparse_pca_path(
-    X: Any, n_components: int = 2, *, n_nonzero: Sequence[float] | None = None, cv: Any = None, **settings: Any
+    X: Any, n_components: float = 2, *, n_nonzero: Sequence[float] | None = None, cv: Any = None, **settings: Any
 ) -> SparsePCAPath:
     """Fit :class:`SparsePCA` for many numbers of nonzeros, each from the solution before, from dense to sparse.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame, shape (n_samples, n_features)
-    n_components : int
-        The number of components.
+    n_components : int or float
+        The number of components, or the share of the variance that as many principal components keep.
     n_nonzero : sequence of int or float, optional
         The numbers of nonzeros, or their shares of all entries. Ten in equal ratios by default, from a fiftieth of
         all entries to all of them.
@@ -89,7 +123,7 @@ def sparse_pca_path(
     Examples
     --------
     >>> import numpy as np
-    >>> from orthoprox.estimators import sparse_pca_path
+    >>> from orthoprox import sparse_pca_path
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 8))
     >>> X[:, :3] += 4 * rng.standard_normal((60, 1))  # three features that go together
@@ -99,6 +133,13 @@ def sparse_pca_path(
     array([0.78, 1.  , 1.  ])
     >>> path.best_one_se
     5
+    >>> print(path)
+    n_nonzero   variance     of PCA      error         +-
+            3     70.27%     77.56%     32.68%      6.04%
+            5     90.43%     99.82%     10.55%      1.26%
+           16     90.60%    100.00%     11.01%      1.26%
+    <BLANKLINE>
+    Samples left out are reconstructed best with 5 nonzeros.
     """
     forbidden = {"n_nonzero_per_component", "weight", "warm_start"} & set(settings)
     if forbidden:
@@ -106,7 +147,8 @@ def sparse_pca_path(
     settings = {"n_components": n_components, **settings}
     dense = SparsePCA(n_nonzero=1.0, **settings).fit(X)
     X = validate(dense, X, fitting=False)
-    counts = _grid(n_nonzero, dense.n_features_in_, n_components)
+    settings["n_components"] = dense.n_components_
+    counts = _grid(n_nonzero, dense.n_features_in_, dense.n_components_)
     fits = _fits(settings, X, counts)
     variance_ratio = np.array([model.explained_variance_ratio_.sum() for model in fits])
     error = error_se = None
@@ -138,7 +180,9 @@ def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA
     for k in reversed(counts):
         sparse_before = fits and fits[-1].n_nonzero < fits[-1].components_.size
         model = copy.copy(fits[-1]) if sparse_before else SparsePCA(warm_start=True, **settings)
-        fits.append(model.set_params(n_nonzero=k).fit(X))
+        model.set_params(n_nonzero=k)
+        model._fit(model._read(X))  # what there is to tell of the data was told before
+        fits.append(model)
     return fits[::-1]
 
 

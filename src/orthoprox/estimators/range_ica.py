@@ -108,7 +108,7 @@ class RangeICA(OrthogonalTransformer):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components  # type: ignore[assignment]
+        self.n_components = n_components
         self.order = order
         self.oblique = oblique
         self.solver = solver

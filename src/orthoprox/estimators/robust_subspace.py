@@ -117,7 +117,7 @@ class RobustSubspace(RobustTransformer):
         self.random_state = random_state
 
     def _dimension(self, n_features: int) -> int:
-        return min(self.n_components, n_features)
+        return min(int(self.n_components), n_features)
 
     def _objective_power(self) -> int:
         return 0 if self.normalise else 1

@@ -5,16 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from orthoprox._checks import check_weight
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact, _sparsity
-from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._base import OrthogonalTransformer, is_share
+from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._leading import leading_components
+from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
 from orthoprox.estimators._signs import choose_signs
+from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
+from orthoprox.estimators._spread import SCALES, divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
+from orthoprox.estimators._summary import SparsePCASummary, feature_names, summarise
+from orthoprox.estimators._units import affine
+from orthoprox.estimators._warn import warn_caller
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
@@ -36,20 +45,25 @@ class SparsePCA(OrthogonalTransformer):
 
     Parameters
     ----------
-    n_components : int
-        The number of components, at most the number of features.
+    n_components : int or float
+        The number of components, at most the number of features. A float between 0 and 1 is a share of the variance:
+        as many as principal components need to keep it. Sparse components keep less.
     n_nonzero : int or float, optional
         How many entries of all components together may differ from zero, or as a float their share of all
         ``n_features * n_components`` entries. Without this and the two below: a fifth of all, and at least two for
         each component.
     n_nonzero_per_component : int, float or sequence of them, optional
-        Instead: how many in each component, or their share of the features. A sequence has one number for each, and
-        then the components keep to that order where they would change places otherwise.
+        How many in each component, or their share of the features; with ``n_nonzero`` both hold. A sequence has one
+        number for each, and then the components keep to that order where they would change places otherwise.
     weight : float, optional
         Instead: the weight of a penalty, in units of variance. A larger one means more zeros.
     penalty : {"l1", "mcp", "scad", "group"}
         With ``weight``: its kind. The first three act on entries; with ``"group"`` a feature takes part in all
         components or in none.
+    scale : {None, "standard"}
+        ``"standard"`` divides every feature by its standard deviation, so that units play no part: the covariance is
+        then the correlation, and ``components_``, variances and ``weight`` are those of standardised features.
+        Constant features stay zero.
     solver : str or Solver
         "auto" for the default method with suitable settings, the name of a method in ``orthoprox.SOLVERS``, or a
         configured method.
@@ -82,8 +96,20 @@ class SparsePCA(OrthogonalTransformer):
     adjusted_variance_ratio_ : array, shape (n_components,)
         The part of each that the components before it do not explain, by a QR decomposition of the scores (Zou,
         Hastie and Tibshirani).
+    pca_variance_ratio_ : float
+        The share that as many principal components keep: no components keep more.
+    upper_bound_, optimality_gap_ : float or None
+        A bound on the variance that any components with as few nonzeros keep, and by which share of it
+        ``explained_variance_`` falls short; None where no bound is known.
+    n_components_ : int
+        The number of components.
     mean_ : array, shape (n_features,)
         The vector subtracted from every sample.
+    feature_scale_ : array, shape (n_features,), or None
+        What every centred feature was divided by, 1 for a constant one; None without ``scale``.
+    notes_ : tuple of str
+        What is worth knowing about the data, also in ``summary()``: features of very different spread, more components
+        than the rank. What matters to most features or components is a warning too.
     n_iter_, objective_, result_
         Steps, objective and the whole result of the best run.
     n_features_in_, feature_names_in_
@@ -112,14 +138,17 @@ class SparsePCA(OrthogonalTransformer):
     True
     """
 
+    _share_components = True
+
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: float = 2,
         *,
         n_nonzero: float | None = None,
         n_nonzero_per_component: Any = None,
         weight: float | None = None,
         penalty: str = "l1",
+        scale: str | None = None,
         solver: str | Solver[Any] = "auto",
         max_iter: int = 500,
         tol: float = 1e-5,
@@ -133,6 +162,7 @@ class SparsePCA(OrthogonalTransformer):
         self.n_nonzero_per_component = n_nonzero_per_component
         self.weight = weight
         self.penalty = penalty
+        self.scale = scale
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -141,40 +171,116 @@ class SparsePCA(OrthogonalTransformer):
         self.verbose = verbose
         self.random_state = random_state
 
+    # ------------------------------------------------------------------ what is brought
+
+    def fit_covariance(self, C: Any, n_samples: int | None = None) -> Any:
+        """Find the components from a covariance or correlation matrix alone.
+
+        ``explained_variance_`` and ``weight`` are in units of C. The mean of the samples behind C is not known:
+        ``mean_`` is zero, and ``transform``, ``inverse_transform`` and ``score`` take samples from which it has been
+        subtracted.
+
+        Parameters
+        ----------
+        C : array or data frame, shape (n_features, n_features)
+            Symmetric, without negative eigenvalues. The columns of a frame name the features.
+        n_samples : int, optional
+            How many samples C was estimated from, with the divisor ``n_samples - 1`` as in ``numpy.cov``. With it
+            ``weight`` and ``objective_``, which are about the mean square of the samples, have just the meaning they
+            have in ``fit``; nothing else depends on it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from orthoprox import SparsePCA
+        >>> C = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 1.0]])
+        >>> SparsePCA(n_components=1, n_nonzero=2).fit_covariance(C).explained_variance_.round(6)
+        array([3.])
+        """
+        self._check_settings()
+        self._fit(read_covariance(self, C, n_samples))
+        self._tell()
+        return self
+
+    def _fit(self, data: Samples) -> None:
+        self._check_components(data)
+        if data.total_variance == 0:
+            raise ValueError("All features of X are constant: there is no variance for components to explain.")
+        spread = standard_deviations(data)
+        self.feature_scale_ = None
+        if self.scale is not None:
+            self.feature_scale_ = np.where(spread > 0, spread, 1.0).astype(data.like.dtype)
+            data = divide(data, self.feature_scale_)
+        share = is_share(self.n_components)
+        self.n_components_ = components_for(data, self.n_components) if share else int(self.n_components)
+        units = None if self.scale is not None else spread_note(spread, feature_names(self, len(spread)))
+        self._notes = [] if units is None else [units]
+        super()._fit(data)
+
+    def _solve(self, data: Samples) -> tuple[Result[Any], str]:
+        """Beyond the rank: fit as many components as it is, to features that leave some over; add single features."""
+        rank = rank_of(data, self.n_components_)
+        if rank == self.n_components_:
+            return super()._solve(data)
+        self._notes.append(rank_note(rank, self.n_components_))
+        if self._any_basis(data):
+            return super()._solve(data)
+        extra = self.n_components_ - rank
+        inside = features_for_rank(data, extra)
+        inner = clone(self)
+        inner.n_components_, inner._notes = rank, []
+        if self.weight is None:
+            allowance = self._allowance(data)
+            caps = None if self.n_nonzero_per_component is None else allowance.caps[:rank]
+            inner.set_params(n_nonzero=allowance.total - extra, n_nonzero_per_component=caps)
+        part, interrupted = inner._solve(data.features(inside))
+        problem = self._problem(data)
+        result = _exact.measure(problem, part, with_single_features(data, part.X, inside, extra))
+        return (result, interrupted) if interrupted else self._close(data, problem, result)
+
+    def _tell(self) -> None:
+        for note in self._notes:
+            if note.warn:
+                warn_caller(f"{type(self).__name__}: {note.sentence}")
+
+    # ------------------------------------------------------------------ the fit
+
     def _check_settings(self) -> None:
         super()._check_settings()
-        options = {name: getattr(self, name) for name in ("n_nonzero", "n_nonzero_per_component", "weight")}
-        given = [f"{name} = {value!r}" for name, value in options.items() if value is not None]
-        if len(given) > 1:
-            raise ValueError(f"Only one of {', '.join(options)} may be given; given {' and '.join(given)}.")
+        if self.weight is not None:
+            for name in ("n_nonzero", "n_nonzero_per_component"):
+                if getattr(self, name) is not None:
+                    raise ValueError(
+                        f"Either weight or a number of nonzeros may be given; given weight = {self.weight!r} and "
+                        f"{name} = {getattr(self, name)!r}."
+                    )
         if self.weight is None and self.penalty != "l1":
             raise ValueError(
                 f"penalty = {self.penalty!r} needs a weight, which says how strong it is; "
                 "with a number of nonzeros the penalty is 'l1'."
             )
+        if self.scale is not None and not (isinstance(self.scale, str) and self.scale in SCALES):
+            raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; given {self.scale!r}.")
+
+    def _allowance(self, data: Samples) -> _sparsity.Allowance:
+        """How many nonzeros there may be, in all and in each component."""
+        return _sparsity.resolve_allowance(
+            self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_
+        )
 
     def _count(self, data: Samples) -> int | list[int]:
         """The number of nonzeros in all, or in each component with ``n_nonzero_per_component``."""
-        n, r = data.n_features, self.n_components
-        if self.n_nonzero_per_component is None:
-            return _sparsity.resolve_total(self.n_nonzero, n, r)
-        return _sparsity.resolve_caps(self.n_nonzero_per_component, n, r)
-
-    def _total(self, data: Samples) -> int:
-        """The number of nonzeros in all."""
-        count = self._count(data)
-        return count if isinstance(count, int) else sum(count)
+        allowance = self._allowance(data)
+        return allowance.total if self.n_nonzero_per_component is None else list(allowance.level())
 
     def _problem(self, data: Samples) -> Problem:
-        if data.total_variance == 0:
-            raise ValueError("All features of X are constant: there is no variance for components to explain.")
         weight, k = self._unit_weight(data), None
         if weight is None:
-            k = self._total(data)
+            k = self._allowance(data).total
             weight = _exact.exact_penalty_weight(data.B.norm**2 / data.n_samples)
         if self._any_basis(data):
             weight, k = weight if self.penalty == "group" else 0.0, None
-        return sparse_pca(data.B, n_components=self.n_components, weight=weight, penalty=self.penalty, k=k)
+        return sparse_pca(data.B, n_components=self.n_components_, weight=weight, penalty=self.penalty, k=k)
 
     def _unit_weight(self, data: Samples) -> float | None:
         """The given weight in units of the variance of samples of unit size."""
@@ -221,14 +327,20 @@ class SparsePCA(OrthogonalTransformer):
         V = V * choose_signs(V) + 0.0  # no zero is negative
         T = data.rough(V).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
-        self.components_ = np.ascontiguousarray(V.T)
+        self.components_, self.notes_ = np.ascontiguousarray(V.T), tuple(note.sentence for note in self._notes)
         self.n_nonzero_ = np.count_nonzero(V, axis=0)
         self.explained_variance_ = data.to_data(variance, 2)
         self.explained_variance_ratio_ = variance / data.total_variance
-        adjusted = np.zeros(V.shape[1])
-        diagonal = np.diag(np.linalg.qr(T, mode="r"))
-        adjusted[: len(diagonal)] = diagonal**2  # with fewer samples than components nothing is left for the last ones
-        self.adjusted_variance_ratio_ = adjusted / data.total_squares
+        self.pca_variance_ratio_ = float(np.sum(principal_shares(data, V.shape[1])))
+        self.upper_bound_ = self._upper_bound(data)
+        self.optimality_gap_ = (
+            None if self.upper_bound_ is None else 1.0 - float(np.sum(self.explained_variance_)) / self.upper_bound_
+        )
+        self.adjusted_variance_ratio_ = adjusted_squares(T) / data.total_squares
+
+    def _upper_bound(self, data: Samples) -> float | None:
+        """A bound on the variance that any orthonormal components keep that are allowed; None where none is known."""
+        return None
 
     def _order_columns(self, data: Samples, X: Array) -> Array:
         """Sort the columns by explained variance."""
@@ -245,4 +357,33 @@ class SparsePCA(OrthogonalTransformer):
         """Whether every basis of the subspace is equally good; then the fit shows the principal axes."""
         if self.weight is not None:
             return self.weight == 0 or self.penalty == "group"
-        return self._total(data) == data.n_features * self.n_components
+        return self._allowance(data).total == data.n_features * self.n_components_
+
+    # ------------------------------------------------------------------ after the fit
+
+    def _prepared(self, X: Any) -> Samples:
+        data = super()._prepared(X)
+        return data if self.feature_scale_ is None else divide(data, self.feature_scale_)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """The samples that have these scores and no part outside the components, in the units of the data.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_components)
+            Scores, as ``transform`` gives them.
+        """
+        scores = self._check_scores(X)
+        rows = self.components_ if self.feature_scale_ is None else self.components_ * self.feature_scale_
+        return affine(scores, rows, self.mean_)
+
+    def summary(self) -> SparsePCASummary:
+        """What was found, as a table to print: loadings by name, variance, shares, the comparison with PCA, notes.
+
+        Returns
+        -------
+        SparsePCASummary
+            With ``loadings()`` and ``variances()`` as pandas frames.
+        """
+        check_is_fitted(self)
+        return summarise(self)

@@ -1,0 +1,71 @@
+"""Variances of principal components, and the rank of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from orthoprox._types import Array
+from orthoprox.estimators._input import Samples
+
+_FORMED = 1000  # the largest Gram matrix whose eigenvalues all come at once
+_BLOCK = 256
+
+
+def rank_of(data: Samples, most: int) -> int:
+    """The rank of the samples, or ``most`` if it is larger.
+
+    The product with ``most`` random vectors has that rank, and costs as much as a step of the fit. Centred samples have
+    a rank of one less than their number at most, whatever rounding says.
+    """
+    m, n = data.n_samples, data.n_features
+    most = min(most, m if data.divisor is not None else m - 1)
+    omega = np.random.default_rng(0).standard_normal((n, most)).astype(data.like.dtype)
+    values = np.linalg.svd(data.rough(omega), compute_uv=False)
+    rounding = 8 * np.sqrt(max(m, n)) * np.finfo(data.like.dtype).eps
+    return int(np.count_nonzero(values > rounding * values[0]))
+
+
+def principal_shares(data: Samples, r: int) -> Array:
+    """The share of the variance that each of the first r principal components keeps; zero beyond the rank."""
+    k = min(data.n_samples, data.n_features)
+    if k <= max(_FORMED, 2 * r):
+        squares = np.linalg.eigvalsh(_gram(data))[::-1][:r]
+    else:
+        gram: Any = LinearOperator((k, k), matvec=lambda y: _gram_product(data, y.reshape(k, 1)), dtype=data.like.dtype)
+        start = np.random.default_rng(0).standard_normal(k).astype(data.like.dtype)
+        squares = eigsh(gram, k=r, tol=1e-5, v0=start, return_eigenvectors=False)  # values are twice as accurate
+    shares = np.zeros(r)
+    shares[: len(squares)] = np.clip(squares, 0.0, None) / data.total_squares
+    return shares
+
+
+def components_for(data: Samples, share: float) -> int:
+    """The least number of principal components that keep this share of the variance."""
+    shares = np.clip(np.linalg.eigvalsh(_gram(data))[::-1], 0.0, None) / data.total_squares
+    return min(int(np.searchsorted(np.cumsum(shares), share * (1 - 1e-12))) + 1, len(shares))
+
+
+def adjusted_squares(T: Array) -> Array:
+    """The sum of squares of each column of scores that the columns before it do not explain."""
+    adjusted = np.zeros(T.shape[1])
+    diagonal = np.diag(np.linalg.qr(T, mode="r"))
+    adjusted[: len(diagonal)] = diagonal**2  # with fewer samples than components nothing is left for the last ones
+    return adjusted
+
+
+def _gram(data: Samples) -> Array:
+    """The smaller one of X'X and XX' in double precision, a few columns at a time."""
+    k = min(data.n_samples, data.n_features)
+    starts = range(0, k, _BLOCK)
+    blocks = [_gram_product(data, np.eye(k, min(_BLOCK, k - j), -j, dtype=data.like.dtype)) for j in starts]
+    return np.concatenate(blocks, axis=1).astype(np.float64)
+
+
+def _gram_product(data: Samples, Y: Array) -> Array:
+    B, Y = data.rough, np.asarray(Y, dtype=data.like.dtype)
+    if data.n_features <= data.n_samples:
+        return np.asarray(B.adjoint(B(Y)))
+    return np.asarray(B(B.adjoint(Y)))
