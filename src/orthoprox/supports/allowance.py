@@ -9,8 +9,7 @@ import numpy as np
 
 from orthoprox._types import Array
 
-_EVERY = 12  # entries a column up to which no level is left out
-_RATIO = 1.15  # of two levels beyond that
+_FEW = 48  # entries up to which a search passes through every smaller number: about 0.1 s
 
 
 @dataclass(frozen=True)
@@ -61,30 +60,28 @@ class Allowance:
         part = max(self.total // self.r, 1)
         return Allowance(self.total, tuple(min(part, cap) for cap in self.caps))
 
-    def levels(self) -> Iterator[tuple[Allowance, bool]]:
-        """Smaller allowances in rising order up to this one, and whether each is on the grid that all share.
+    def with_total(self, total: int) -> Allowance:
+        """Another total with the same caps."""
+        return Allowance(total, self.caps)
 
-        Every allowance passes through the same ones below it. Between two of the grid the total rises by one.
+    def grid(self) -> Iterator[Allowance]:
+        """Smaller caps in rising order up to these: one more each time, or twice as many where there are many.
+
+        Allowances of few entries pass through all smaller ones, so that more is never worse.
         """
-        i, below = 1, 0
-        while True:
-            level = self._level(i)
-            if self.slack:
-                for total in range(below + 1, min(level.total, self.total + 1)):
-                    if total > self.r:
-                        yield Allowance(total, self.caps), False
-            if level.total >= self.total:
-                yield self, level == self
-                return
-            yield level, True
-            below = level.total
-            i = i + 1 if i < _EVERY else max(i + 1, int(i * _RATIO))
+        i = 1
+        while self.total > _FEW and 2 * i * self.r <= _FEW:
+            i *= 2
+        while i < max(self.caps):
+            caps = tuple(min(i, cap) for cap in self.caps)
+            yield Allowance(sum(caps), caps)
+            i = i + 1 if self.total <= _FEW else 2 * i
+        yield self
 
-    def _level(self, i: int) -> Allowance:
-        if self.slack:
-            return Allowance(i * self.r, self.caps)
-        caps = tuple(min(i, cap) for cap in self.caps)
-        return Allowance(sum(caps), caps)
+    @property
+    def few(self) -> bool:
+        """Whether no smaller number is left out on the way to this one."""
+        return self.total <= _FEW
 
 
 def _largest(sizes: Array, caps: tuple[int, ...]) -> Array:

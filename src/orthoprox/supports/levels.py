@@ -9,94 +9,142 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.exchange import exchange
-from orthoprox.supports.newton import variance
-from orthoprox.supports.points import Points, join, orthonormalise
+from orthoprox.supports.fresh import recreated, turned
+from orthoprox.supports.points import Points, join
+from orthoprox.supports.progress import Progress
 
-LNS = [24, 1, 8]
-_TURNS = 6  # power iterations of a fresh candidate
+_STEPS = 4  # of Newton's method before points are compared
+_SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How far a search goes."""
+    """How far a search goes at each level.
 
-    fresh: int
-    """Random turns of the principal components at every level."""
-    race: int
-    """Candidates that enter the exchanges."""
-    keep: int
-    """Points that go on to the next level."""
-    tries: int
-    """Exchanges that are computed for a point in a round."""
-    rounds: int
+    Parameters
+    ----------
+    fresh : int
+        Random turns of the principal components.
+    anew : int
+        Candidates made from the best point in which one or two columns are made anew.
+    patience : int
+        How often in a row making anew may fail.
+    race : int
+        Candidates that enter the exchanges.
+    keep : int
+        Points that go on to the next level.
+    tries : int
+        Exchanges that are computed for a point in a round.
+    rounds : int
+        Rounds of exchanges.
+    """
+
+    fresh: int = 16
+    anew: int = 24
+    patience: int = 1
+    race: int = 8
+    keep: int = 2
+    tries: int = 3
+    rounds: int = 6
+
+    def at(self, entries: int) -> Effort:
+        """The same effort for points with so many entries."""
+        share = min(1.0, _SIZE / entries)
+        few = lambda number, least: max(least, round(share * number))  # noqa: E731
+        return Effort(
+            few(self.fresh, 6), few(self.anew, 8), self.patience, few(self.race, 3), self.keep, self.tries, self.rounds
+        )
 
 
-def search(C: Array, V: Array, allowance: Allowance, effort: Effort, rng: np.random.Generator, extra=None) -> Points:
-    r = allowance.r
-    Q = np.linalg.qr(rng.standard_normal((effort.fresh, r, r)))[0]
-    Q[0] = np.eye(r)
-    points: Points | None = None
-    for level, wide in allowance.levels():
-        grown = None if points is None else grow(C, points, level)
-        if wide or grown is None:
-            grown = join(grown, turned(C, V @ Q, level))
-        found = grown.improve(C, 4).best(effort.race if wide else effort.keep)
-        found = exchange(C, found, level, effort.tries, effort.rounds, effort.keep)
-        points = found.best(effort.keep)
-        failed = 0
-        while wide and failed < LNS[1]:
-            anew = recreate(C, points, level, rng, LNS[0]).improve(C, 4).best(LNS[2])
-            anew = exchange(C, anew, level, effort.tries, effort.rounds, 2)
-            before = points.values[0]
-            points = join(points, anew).best(effort.keep)
-            failed = 0 if points.values[0] > before * (1 + 1e-7) else failed + 1
-    assert points is not None
-    return points
+def search_levels(
+    C: Array, V: Array, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress
+) -> Points:
+    """The best points with at most so many entries.
 
+    First with equal caps. Where columns may share out the total, those points are exchanged across columns at every
+    level, beside what the level before has grown to; so a total is never worse than equal parts of it.
 
-def recreate(C: Array, points: Points, allowance: Allowance, rng: np.random.Generator, most: int) -> Points:
-    """The best point with one or two columns made anew, at random turns of what the others leave."""
-    X, S = points.X[0], points.S[0]
-    n, r = X.shape
-    sets = [(a,) for a in range(r)] + [(a, b) for a in range(r) for b in range(a)]
-    if len(sets) > most:
-        sets = [sets[i] for i in rng.permutation(len(sets))[:most]]
-    times = max(1, most // len(sets))
-    N = len(sets) * times
-    free = np.zeros((N, 1, r), dtype=bool)
-    for i, some in enumerate(sets):
-        free[i * times : (i + 1) * times, 0, list(some)] = True
-    fixed = np.where(free, 0.0, X)
-    caps = np.where(free, 0, S.sum(axis=0))
-    Z = rng.standard_normal((N, n, r)) * free
-    for _ in range(3):
-        Z = C @ (Z - fixed @ (fixed.transpose(0, 2, 1) @ Z))
-        Z = np.linalg.qr(Z + 1e-300)[0] * free
-    for _ in range(_TURNS):
-        Y = C @ Z
-        Y = (Y - fixed @ (fixed.transpose(0, 2, 1) @ Y)) * free
-        sizes = np.where(free, np.abs(Y), 0.0)
+    Parameters
+    ----------
+    C : array, shape (n, n)
+    V : array, shape (n, q)
+        The leading eigenvectors of C, at least r.
+    allowance : Allowance
+    effort : Effort
+    rng : Generator
+    progress : Progress
+    """
+    search = _Search(C, V, effort, rng, progress)
+    part: Points | None = None
+    whole: Points | None = None
+    for level in (allowance.equal_caps() if allowance.slack else allowance).grid():
+        part = search.level(part, level)
+        progress.offer(part)
         if allowance.slack:
-            top = 1e3 * np.max(sizes, axis=(1, 2), keepdims=True)
-            mask = allowance.choose(np.where(free, sizes, np.where(S, top, 0.0)))
-        else:
-            mask = np.where(free, allowance.choose(sizes), S)
-        Z = np.where(mask & free, Y, 0.0)
-        U, _, W = np.linalg.svd(Z, full_matrices=False)
-        Z = (U @ W) * free
-    Z = np.where(free, Z, 2 * X)  # the others stay as they are
-    return _points(C, Z, mask)
+            whole = search.share_out(whole, part, allowance.with_total(level.total))
+            progress.offer(whole)
+        if progress.over:
+            break
+    if whole is not None and not progress.over:
+        whole = search.share_out(whole, None, allowance)
+        progress.offer(whole)
+    return whole if whole is not None else part  # type: ignore[return-value]  # there is a level at least
 
 
-def turned(C: Array, X: Array, allowance: Allowance) -> Points:
-    """Candidates from turned principal components: the power method with all but the largest entries dropped."""
-    for _ in range(_TURNS):
-        Y = C @ X
-        S = allowance.choose(np.abs(Y))
-        Z = np.where(S, Y, 0.0)
-        U, _, W = np.linalg.svd(Z, full_matrices=False)
-        X = U @ W
-    return _points(C, Z, S)
+class _Search:
+    """What the levels of a search have in common."""
+
+    def __init__(self, C: Array, V: Array, effort: Effort, rng: np.random.Generator, progress: Progress) -> None:
+        self.C, self.V, self.effort, self.rng, self.progress = C, V, effort, rng, progress
+        self.turns: Array | None = None
+
+    def level(self, below: Points | None, allowance: Allowance) -> Points:
+        """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays."""
+        effort, C = self.effort.at(allowance.total), self.C
+        grown = None if below is None else grow(C, below, allowance)
+        points = join(grown, turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r)))
+        points = self._exchange(points, allowance, effort.race, effort.keep)
+        failed = 0
+        while failed < effort.patience and not self.progress.over:
+            anew = recreated(C, self.V, points, allowance, effort.anew, self.rng)
+            if anew is None:
+                break
+            before = points.values[0]
+            points = join(points, self._exchange(anew, allowance, effort.race, effort.keep)).best(effort.keep)
+            failed = 0 if points.values[0] > before * (1 + 1e-7) else failed + 1
+        return points
+
+    def share_out(self, below: Points | None, part: Points | None, allowance: Allowance) -> Points:
+        """Exchange across columns: what was below, one entry more at a time, and points with equal caps."""
+        if below is not None:
+            entries = int(np.count_nonzero(below.S[0]))
+            steps = range(entries + 1, allowance.total) if allowance.few else ()
+            for total in steps:
+                less = allowance.with_total(total)
+                below = self._exchange(grow(self.C, below, less), less, len(below), self.effort.keep)
+            below = grow(self.C, below, allowance) if allowance.total > entries else below
+        if part is not None:
+            part = Points(part.X, allowance.choose(np.abs(part.X) + part.S), part.values)
+        effort = self.effort.at(allowance.total)
+        others = turned(self.C, self.V, allowance, effort.fresh, self._turns(allowance.r))
+        points = self._exchange(join(below, part, others), allowance, effort.race, effort.keep)
+        if not self.progress.over:
+            anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
+            if anew is not None:
+                points = join(points, self._exchange(anew, allowance, effort.race, effort.keep)).best(effort.keep)
+        return points
+
+    def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
+        effort = self.effort
+        points = points.improve(self.C, _STEPS).best(race)
+        return exchange(self.C, points, allowance, effort.tries, effort.rounds, keep, self.progress).best(keep)
+
+    def _turns(self, r: int) -> Array:
+        """The same random turns at every level."""
+        if self.turns is None:
+            self.turns = np.linalg.qr(self.rng.standard_normal((self.effort.fresh, r, r)))[0]
+            self.turns[0] = np.eye(r)
+        return self.turns
 
 
 def grow(C: Array, points: Points, allowance: Allowance) -> Points:
@@ -107,8 +155,3 @@ def grow(C: Array, points: Points, allowance: Allowance) -> Points:
     top = 2.0 * (1.0 + np.max(gain, axis=(1, 2), keepdims=True))
     sizes = np.where(points.S, top + np.abs(points.X), np.where(free, gain, 0.0))
     return Points(points.X, allowance.choose(sizes), points.values)
-
-
-def _points(C: Array, Z: Array, S: Array) -> Points:
-    X, S, _ = orthonormalise(Z, S)
-    return Points(X, S, variance(C, X))

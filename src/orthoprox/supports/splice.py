@@ -7,18 +7,28 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.covariance import Covariance
 from orthoprox.supports.allowance import Allowance
+from orthoprox.supports.fresh import polar
+from orthoprox.supports.levels import Effort
 from orthoprox.supports.points import Points, join, orthonormalise, worth
+from orthoprox.supports.progress import Progress
 
 _HYSTERESIS = (1.0, 2.0, 4.0, 16.0, 64.0)
 """How many times what an entry costs another one must promise to take its place: the larger, the fewer change."""
 _CLIMB = 4  # power steps after an exchange
+_TURNS = (5, 15)  # truncated power steps after which a fresh candidate is taken: supports still change
+_ROUNDS = 30  # of exchanges
+_ENTRIES = 40_000  # of all fresh candidates together, so that making them takes a fraction of a second
 _REAL = 1e-6  # of the variance: what a power step may still gain is not an exchange's
 
 
-def splice(C: Covariance, points: Points, allowance: Allowance, rounds: int, keep: int) -> Points:
+def splice(
+    C: Covariance, points: Points, allowance: Allowance, rounds: int, keep: int, progress: Progress
+) -> Points:
     """Exchange entries of each point as long as that pays; the worse half is dropped until ``keep`` are left."""
     live = np.ones(len(points), dtype=bool)
     for _ in range(rounds):
+        if not progress.tick():
+            break
         which = np.flatnonzero(live)
         live[:] = False
         moved, owner = _exchanged(C, points, which, allowance)
@@ -57,26 +67,64 @@ def climb(C: Covariance, Z: Array, S: Array, steps: int, owner: Array | None = N
     return Points(X, S, np.einsum("kij,kij->k", X, C.products(X))), owner
 
 
-def turned(C: Covariance, X: Array, allowance: Allowance, steps: int) -> Points:
-    """Candidates from turned principal components: the power method with all but the largest entries dropped."""
-    for _ in range(steps):
+def search_splices(
+    C: Covariance,
+    V: Array,
+    allowance: Allowance,
+    effort: Effort,
+    rng: np.random.Generator,
+    progress: Progress,
+    start: Array | None = None,
+) -> Points:
+    """Good points with many entries: turned principal components, exchanged many entries at once.
+
+    A total begins with the points that equal parts of it lead to, so it is never worse than these.
+
+    Parameters
+    ----------
+    C : Covariance
+    V : array, shape (n, q)
+        The leading eigenvectors of C, at least r.
+    allowance : Allowance
+    effort : Effort
+    rng : Generator
+    progress : Progress
+    start : array, shape (n, r), optional
+        A point to begin with, in place of fresh ones.
+    """
+    keep, r = effort.keep, allowance.r
+    if start is not None:
+        return splice(C, _at(C, start[None], allowance), allowance, _ROUNDS, keep, progress).best(keep)
+    fresh = int(np.clip(_ENTRIES // (C.n * r), 2, effort.fresh))
+    turns = np.linalg.qr(rng.standard_normal((fresh, r, r)))[0]
+    turns[0] = np.eye(r)
+    points, caps = None, allowance.equal_caps()
+    if allowance.slack:
+        points = splice(C, _truncated(C, V[:, :r] @ turns, caps), caps, _ROUNDS, keep, progress).best(keep)
+        progress.offer(points)
+        points, turns = _at(C, points.X, allowance), turns[: max(1, fresh // 2)]
+    points = join(points, _truncated(C, V[:, :r] @ turns, allowance))
+    points = splice(C, points, allowance, _ROUNDS, keep, progress).best(keep)
+    progress.offer(points)
+    return points
+
+
+def _at(C: Covariance, X: Array, allowance: Allowance) -> Points:
+    """Points with supports as large as the allowance, on which their entries lie."""
+    CX = C.products(X)
+    far = 2.0 * np.max(np.abs(CX), axis=(1, 2), keepdims=True)
+    S = allowance.choose(np.where(X != 0, far + np.abs(X), np.abs(CX)))
+    return Points(X, S, np.einsum("kij,kij->k", X, CX))
+
+
+def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
+    """The power method with all but the largest entries dropped, then power steps on the supports."""
+    taken = []
+    for i in range(max(_TURNS)):
         Y = C.products(X)
         S = allowance.choose(np.abs(Y))
         Z = np.where(S, Y, 0.0)
-        U, _, W = np.linalg.svd(Z, full_matrices=False)
-        X = U @ W
-    return climb(C, Z, S, _CLIMB)[0]
-
-
-def search_many(
-    C: Covariance, V: Array, allowance: Allowance, fresh: int, keep: int, rounds: int, rng: np.random.Generator
-) -> Points:
-    r = allowance.r
-    Q = np.linalg.qr(rng.standard_normal((fresh, r, r)))[0]
-    Q[0] = np.eye(r)
-    parts = [turned(C, V @ Q, allowance, 6)]
-    if allowance.slack:
-        parts.append(turned(C, V @ Q, allowance.equal_caps(), 6))
-    found = join(*parts).best(2 * keep)
-    found = Points(found.X, allowance.choose(np.abs(found.X) + 1e-12), found.values)
-    return splice(C, found, allowance, rounds, keep).best(keep)
+        if i + 1 in _TURNS:
+            taken.append(climb(C, Z, S, _CLIMB)[0])
+        X = polar(Z)
+    return join(*taken)

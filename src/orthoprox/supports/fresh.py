@@ -1,0 +1,65 @@
+"""Fresh candidates: turned principal components, and points of which some columns are made anew."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.supports.allowance import Allowance
+from orthoprox.supports.newton import variance
+from orthoprox.supports.points import Points, orthonormalise
+
+_TURNS = 6  # steps of the truncated power method: supports hardly change after that
+
+
+def turned(C: Array, V: Array, allowance: Allowance, most: int, turns: Array) -> Points:
+    """Candidates from principal components turned at random: truncated power steps, then made orthonormal."""
+    X = V[:, : allowance.r] @ turns[:most]
+    for _ in range(_TURNS):
+        Y = C @ X
+        S = allowance.choose(np.abs(Y))
+        Z = np.where(S, Y, 0.0)
+        X = polar(Z)
+    return _points(C, Z, S)
+
+
+def recreated(
+    C: Array, V: Array, points: Points, allowance: Allowance, most: int, rng: np.random.Generator
+) -> Points | None:
+    """The best point with one or two columns made anew, from random directions that the other columns leave."""
+    X, S, r = points.X[0], points.S[0], allowance.r
+    if r == 1:
+        return None
+    sets = [(a,) for a in range(r)] + [(a, b) for a in range(r) for b in range(a)]
+    drawn = [sets[i % len(sets)] for i in rng.permutation(max(most, len(sets)))[:most]]
+    free = np.zeros((most, 1, r), dtype=bool)
+    for i, columns in enumerate(drawn):
+        free[i, 0, list(columns)] = True
+    fixed = np.where(free, 0.0, X)
+    Z = (V @ rng.standard_normal((most, V.shape[1], r))) * free
+    for step in range(_TURNS + 1):
+        Y = C @ Z if step else Z
+        Y = (Y - fixed @ (fixed.transpose(0, 2, 1) @ Y)) * free
+        mask = _masks(np.abs(Y), S, free, allowance)
+        Z = np.where(mask & free, Y, 0.0)
+        Z = polar(Z) * free
+    return _points(C, np.where(free, Z, 2.0 * X), mask)  # the fixed columns are longer, so they come first
+
+
+def _masks(sizes: Array, S: Array, free: Array, allowance: Allowance) -> Array:
+    """The support with new entries in the free columns."""
+    if not allowance.slack:
+        return np.where(free, allowance.choose(sizes), S)
+    top = 2.0 * np.max(sizes, axis=(1, 2), keepdims=True) + 1.0
+    return allowance.choose(np.where(free, sizes, np.where(S, top, 0.0)))
+
+
+def polar(Z: Array) -> Array:
+    """The nearest matrices with orthonormal columns, shape (N, n, r)."""
+    U, _, W = np.linalg.svd(Z, full_matrices=False)
+    return np.asarray(U @ W)
+
+
+def _points(C: Array, Z: Array, S: Array) -> Points:
+    X, S, _ = orthonormalise(Z, S)
+    return Points(X, S, variance(C, X))
