@@ -12,11 +12,12 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.bounds._allowance import Allowance
+from orthoprox.bounds._incumbent import Incumbent
 from orthoprox.bounds._supports import Column, Descent, Peak, Peaks, all_supports, descend, values_on
 from orthoprox.bounds._tree import Case, Supports, Tree, screen, split
 
 _CLOSE = 1e-6  # a case within this share of the best components known is closed
-_FIRST, _LATER = 200, 40  # iterations for a root and for other cases
+_FIRST, _LATER, _LAST = 200, 40, 400  # iterations for a root, for other cases, and where nothing is left to split
 
 
 @dataclass(eq=False)
@@ -26,31 +27,27 @@ class _Node:
     supports: Supports
     bound: float
     descent: Descent
-    cut: tuple[int, int] | None = None
+    cut: tuple[int, int] = (-1, -1)
     children: list[_Node] = field(default_factory=list)
 
     def frozen(self) -> Case:
         """The case as a proof keeps it."""
-        if self.cut is None:
-            return Case(self.descent.U)
-        without, having = (child.frozen() for child in self.children)
-        return Case(self.descent.U, *self.cut, without, having)
+        return Case(self.descent.U, *self.cut, tuple(child.frozen() for child in self.children))
 
 
 class Search:
     """Best first: the case with the largest bound is split next, until time is up or all cases are closed."""
 
-    def __init__(self, C: Array, allowance: Allowance, U: Array, low: float, seconds: float) -> None:
+    def __init__(self, C: Array, allowance: Allowance, U: Array, incumbent: Incumbent, seconds: float) -> None:
         self.C, self.allowance, self.U = C, allowance, U
-        self.low = low
-        self.components: Array | None = None
+        self.incumbent = incumbent
         self.end = time.perf_counter() + seconds
         self._order = itertools.count()
 
     @property
     def level(self) -> float:
         """The bound below which a case is closed."""
-        return self.low + _CLOSE * abs(self.low)
+        return self.incumbent.low + _CLOSE * abs(self.incumbent.low)
 
     def run(self) -> Tree:
         """Search, and return the proof."""
@@ -68,28 +65,24 @@ class Search:
         return Tree(self.level, tuple((sizes, node.frozen()) for sizes, node in roots))
 
     def _branch(self, node: _Node) -> list[_Node]:
-        """Split a case where its supports are least certain; nothing is left to split where each column has one."""
-        values = [values_on(node.descent.U, column) for column in node.supports]
-        left, _ = screen(node.supports, values, node.bound, self.level)
-        if any(len(column) == 0 for column in left):
-            left = node.supports
+        """Split a case where its supports are least certain, and return what can be split further."""
+        U, bound = node.descent.U, node.bound
+        left, _ = screen(node.supports, [values_on(U, column) for column in node.supports], bound, self.level)
         open_ = np.array([_undecided(column, self.allowance.n) for column in left]).T
-        if not np.any(open_):
+        if not np.any(open_) or any(len(column) == 0 for column in left):
+            node.children = [self._node(left, U, bound, _LAST)]
             return []
         share = node.descent.share / max(1.0, float(np.max(node.descent.share)))
         doubt = np.where(open_, np.minimum(share, 1 - share) + 1e-6 * share, -1.0)
         feature, column = (int(i) for i in np.unravel_index(np.argmax(doubt), doubt.shape))
         node.cut = feature, column
-        U, bound = node.descent.U, node.bound
         node.children = [self._node(supports, U, bound, _LATER) for supports in split(left, feature, column)]
         return node.children
 
     def _node(self, supports: Supports, U: Array, bound: float, iterations: int) -> _Node:
         if any(len(column) == 0 for column in supports):
-            return _Node(supports, -math.inf, Descent(-math.inf, U, np.zeros(0), None, -math.inf))
-        descent = descend(self.C, U, _peaks_on(supports), self.low, iterations)
-        if descent.components is not None and descent.variance > self.low:
-            self.low, self.components = descent.variance, descent.components
+            return _Node(supports, -math.inf, Descent(-math.inf, U, np.zeros((len(U), len(supports)))))
+        descent = descend(self.C, U, _peaks_on(supports), self.incumbent, iterations)
         return _Node(supports, min(bound, descent.value), descent)
 
 

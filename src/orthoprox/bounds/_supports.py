@@ -12,6 +12,7 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.bounds._allowance import Allowance
 from orthoprox.bounds._eigen import upper_eigenvalues
+from orthoprox.bounds._incumbent import Incumbent
 
 _CHUNK = 20_000  # supports at a time
 _TRIED = 32  # supports tried first
@@ -112,20 +113,19 @@ class Descent:
     U: Array
     share: Array
     """How often each feature (row) was in the best support of each column."""
-    components: Array | None
-    """Orthonormal columns met that beat the target, if any."""
-    variance: float
-    """Their variance; the target where there are none."""
 
 
-def descend(C: Array, U: Array, peaks: Peaks, target: float, iterations: int) -> Descent:
+def descend(C: Array, U: Array, peaks: Peaks, incumbent: Incumbent, iterations: int) -> Descent:
     """Minimise the sum of the r largest eigenvalues of C - U plus the peaks of U, a convex function, over U.
 
-    Subgradient steps of Polyak's length towards ``target`` or the best components met, shortened when they stall. Ends
-    early once the target is reached.
+    Subgradient steps of Polyak's length towards the variance of the incumbent, or a value between it and the best one so
+    far, which is raised when steps stall. Ends early where the incumbent is proved optimal.
     """
-    best, best_U, factor, stalled, share = math.inf, U, 1.0, 0, 0.0
-    met = _Met(C, target)
+    best, best_U, hope, stalled, share = math.inf, U, math.inf, 0, 0.0
+    best_supports: list[Array] = []
+    # With U = C each column has its own optimum, which is best where these are orthogonal.
+    if sum(peak.value for peak in peaks(C)) <= _sum_of_largest(C - U, peaks(U)):
+        U = C
     for _ in range(iterations):
         found = peaks(U)
         r = len(found)
@@ -137,49 +137,24 @@ def descend(C: Array, U: Array, peaks: Peaks, target: float, iterations: int) ->
             G[peak.support[:, None], peak.support] += np.outer(peak.x, peak.x)
             inside[peak.support, j] = 1.0
         share = share + inside
-        stalled = 0 if value < best - _PROGRESS * abs(best - met.low) else stalled + 1
+        stalled = 0 if value < best - _PROGRESS * abs(best - incumbent.low) else stalled + 1
         if value < best:
             best, best_U = value, U
-            met.try_on([peak.support for peak in found])
+            best_supports = [peak.support for peak in found]
+            incumbent.try_on(best_supports)
         length = float(np.sum(G * G))
-        if best <= met.low or length <= _FLAT * r or factor < 0.5**_HALVINGS:
+        gap = best - incumbent.low
+        if gap <= 0 or length <= _FLAT * r:
             break
-        if stalled > _STALL:
-            factor, stalled, U = factor / 2, 0, best_U
+        if stalled > _STALL:  # hope for half as much, from the best point
+            hope, stalled, U = min(hope, gap) / 2, 0, best_U
+            if hope < 0.5**_HALVINGS * gap:
+                break
         else:
-            U = U - factor * (value - met.low) / length * G
-    return Descent(best, best_U, np.asarray(share), met.X, met.low)
+            U = U - (value - best + min(hope, gap)) / length * G
+    incumbent.try_on(best_supports, thoroughly=True)
+    return Descent(best, best_U, np.asarray(share))
 
 
-class _Met:
-    """The best orthonormal columns on the supports that a descent meets, and their variance."""
-
-    def __init__(self, C: Array, low: float) -> None:
-        self.C, self.low = C, low
-        self.X: Array | None = None
-        self._tried: set[bytes] = set()
-
-    def try_on(self, supports: Sequence[Array]) -> None:
-        key = b"".join(sorted(support.tobytes() for support in supports))
-        if key in self._tried:
-            return
-        self._tried.add(key)
-        X = orthonormal_on(self.C, supports)
-        if X is not None and (variance := float(np.sum(X * (self.C @ X)))) > self.low:
-            self.X, self.low = X, variance
-
-
-def orthonormal_on(C: Array, supports: Sequence[Array]) -> Array | None:
-    """Orthonormal columns on given supports with a large variance, one after the other; None where there are none."""
-    X = np.zeros((len(C), len(supports)))
-    for _ in range(3):
-        for j, support in enumerate(supports):
-            others = np.delete(X, j, axis=1)[support]
-            left, s, _ = np.linalg.svd(others, full_matrices=True)
-            free = left[:, int(np.count_nonzero(s > 1e-9)) :]
-            if free.shape[1] == 0:
-                return None
-            x = free @ np.linalg.eigh(free.T @ C[np.ix_(support, support)] @ free)[1][:, -1]
-            X[:, j] = 0.0
-            X[support, j] = x
-    return X
+def _sum_of_largest(A: Array, found: list[Peak]) -> float:
+    return float(np.sum(np.linalg.eigvalsh(A)[-len(found) :])) + sum(peak.value for peak in found)

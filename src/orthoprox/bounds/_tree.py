@@ -15,16 +15,16 @@ from orthoprox.bounds._supports import all_supports, upper_values_on
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Columns whose supports are restricted, and a U that bounds them.
+    """Columns whose supports are restricted, a U that bounds them, and the cases below, if any.
 
-    A case that is not closed is split: the feature is in no column that is like the one named, or in that one.
+    There are two below where the case is split: the ``feature`` is in no column that is like ``column``, or in that one.
+    One below has the supports that are left when those that the level rules out are dropped.
     """
 
     U: Array
     feature: int = -1
     column: int = -1
-    without: Case | None = None
-    having: Case | None = None
+    below: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +58,11 @@ def _case_value(C: Array, case: Case, level: float, supports: Supports) -> float
     values = [upper_values_on(case.U, column) for column in supports]
     peaks = [float(np.max(column)) for column in values]
     bound = (upper_sum(C - case.U, len(supports)) + sum(peaks)) * (1 + 1e-15 * len(supports))
-    if case.without is None or case.having is None or bound <= level:
+    if not case.below or bound <= level:
         return bound
     left, dropped = screen(supports, values, bound, level)
-    without, having = split(left, case.feature, case.column)
-    found = max(_case_value(C, case.without, level, without), _case_value(C, case.having, level, having))
+    parts = (left,) if len(case.below) == 1 else split(left, case.feature, case.column)
+    found = max(_case_value(C, part, level, of_part) for part, of_part in zip(case.below, parts, strict=True))
     return min(bound, max(found, level) if dropped else found)
 
 

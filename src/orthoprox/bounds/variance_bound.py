@@ -15,6 +15,7 @@ from orthoprox.bounds._allowance import Allowance
 from orthoprox.bounds._branch import Search
 from orthoprox.bounds._eigen import upper_sum
 from orthoprox.bounds._fantope import improve_split
+from orthoprox.bounds._incumbent import Incumbent
 from orthoprox.bounds._source import Scaled
 from orthoprox.bounds._supports import all_supports, count_supports, descend, peaks_of, upper_values_on
 from orthoprox.bounds._threshold import FEW, best_clip, best_clip_wide, entries_above, penalty, shrink
@@ -163,15 +164,16 @@ def variance_bound(
         return _smaller(best, _split_on_rows(source, allowance, best))
     matrix = source.dense()
     lam = float(source.scaled(best.lam))
+    met = Incumbent(matrix, low)
     U = improve_split(matrix, np.clip(matrix, -lam, lam), allowance)
     best = _smaller(best, _proof(source, allowance, "split", U=source.to_data(U)))
     count = count_supports(allowance.n, allowance.sizes)
     if effort == "thorough" and count <= _MANY_SUPPORTS and source.error == 0:
-        return _smaller(best, _cases(source, allowance, matrix, U, low, time_limit))
+        return _smaller(best, _cases(source, allowance, matrix, U, met, time_limit))
     if count <= _SUPPORTS and source.error == 0:
-        descent = descend(matrix, U, peaks_of(allowance), low, _ITERATIONS)
+        descent = descend(matrix, U, peaks_of(allowance), met, _ITERATIONS)
         best = _smaller(best, _proof(source, allowance, "supports", U=source.to_data(descent.U)))
-        best = _with_components(best, descent.components)
+        best = _with_components(best, met.X)
     return best
 
 
@@ -263,11 +265,10 @@ def _split_on_rows(source: Scaled, allowance: Allowance, clipped: VarianceBound)
 
 
 def _cases(
-    source: Scaled, allowance: Allowance, C: Array, U: Array, low: float, time_limit: float
+    source: Scaled, allowance: Allowance, C: Array, U: Array, incumbent: Incumbent, time_limit: float
 ) -> VarianceBound:
-    search = Search(C, allowance, U, low, time_limit)
-    tree = _in_units(search.run(), source.to_data)
-    return _with_components(_proof(source, allowance, "cases", tree=tree), search.components)
+    tree = _in_units(Search(C, allowance, U, incumbent, time_limit).run(), source.to_data)
+    return _with_components(_proof(source, allowance, "cases", tree=tree), incumbent.X)
 
 
 def _with_components(bound: VarianceBound, X: Array | None) -> VarianceBound:
@@ -281,11 +282,8 @@ def _smaller(one: VarianceBound, other: VarianceBound) -> VarianceBound:
 def _in_units(tree: Tree, convert: Any) -> Tree:
     """A tree in other units."""
 
-    def converted(case: Case | None) -> Case | None:
-        if case is None:
-            return None
-        below = converted(case.without), converted(case.having)
-        return Case(convert(case.U), case.feature, case.column, *below)
+    def converted(case: Case) -> Case:
+        return Case(convert(case.U), case.feature, case.column, tuple(converted(part) for part in case.below))
 
     roots = tuple((sizes, converted(case)) for sizes, case in tree.roots)
-    return Tree(float(convert(tree.level)), roots)  # type: ignore[arg-type]
+    return Tree(float(convert(tree.level)), roots)

@@ -1,0 +1,163 @@
+"""Bounds are never below what exists, and what proves them can be computed again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bounds.brute import best_pair, best_single
+
+from orthoprox.bounds import variance_bound
+from orthoprox.datasets import pitprops
+
+EFFORTS = ("fast", "balanced", "thorough")
+
+
+def matrices(rng, n):
+    """Covariances of several kinds, and symmetric matrices that are none."""
+    B = rng.standard_normal((2 * n, n))
+    yield "random", B.T @ B / (2 * n)
+    yield "few samples", np.cov(rng.standard_normal((3, n)).T)
+    x = rng.standard_normal(n)
+    yield "rank one", np.outer(x, x)
+    yield "diagonal", np.diag(rng.random(n))
+    yield "equal features", np.ones((n, n)) + 0.1 * np.eye(n)
+    yield "indefinite", B[:n] + B[:n].T
+    yield "negative", -B.T @ B
+    yield "uneven", np.diag(10.0 ** np.linspace(-6, 6, n)) @ np.corrcoef(B.T) @ np.diag(10.0 ** np.linspace(-6, 6, n))
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_no_single_component_exceeds_the_bound(rng, effort):
+    n = 7
+    for name, C in matrices(rng, n):
+        for k in (1, 2, 4, 7):
+            truth, size = best_single(C, k), np.abs(C).max()
+            bound = variance_bound(C, 1, n_nonzero=k, effort=effort)
+            assert bound.value >= truth - 1e-14 * size, name
+            assert bound.check(C) == bound.value
+            if effort == "thorough":  # one component is solved exactly
+                assert bound.value <= truth + 1e-5 * size, name
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize(("k", "l"), [(1, 1), (2, 2), (3, 2)])
+def test_no_pair_of_components_exceeds_the_bound(rng, effort, k, l):
+    for name, C in matrices(rng, 5):
+        truth, size = best_pair(C, k, l, rng), np.abs(C).max()
+        bound = variance_bound(C, 2, n_nonzero_per_component=(l, k), effort=effort)
+        assert bound.value >= truth - 1e-14 * size, name
+        assert bound.check(C) == bound.value
+        if bound.components is not None:
+            V = bound.components
+            np.testing.assert_allclose(V @ V.T, np.eye(2), atol=1e-12)
+            assert sorted(np.count_nonzero(V, axis=1)) <= sorted((k, l))
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_a_total_covers_every_way_to_divide_it(rng, effort):
+    for name, C in matrices(rng, 5):
+        truth = max(best_pair(C, k, 5 - k, rng, starts=2) for k in (3, 4))
+        total = variance_bound(C, 2, n_nonzero=5, effort=effort)
+        assert total.value >= truth - 1e-14 * np.abs(C).max(), name
+        assert total.check(C) == total.value
+        both = variance_bound(C, 2, n_nonzero=5, n_nonzero_per_component=3, effort=effort)
+        assert both.value >= best_pair(C, 3, 2, rng, starts=2) - 1e-14 * np.abs(C).max(), name
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_the_bound_is_not_below_the_truth_by_a_single_rounding(effort):
+    """Matrices with eigenvalues and diagonals that are known exactly, where the bound is tight."""
+    for n in range(2, 9):
+        for a in (1.0, 0.1, 1 / 3):
+            ones = np.full((n, n), a)  # its eigenvalue is n a, and k a on k features
+            assert variance_bound(ones, 1, n_nonzero=n, effort=effort).value >= n * a
+            assert variance_bound(ones, 1, n_nonzero=2, effort=effort).value >= 2 * a
+            assert variance_bound(np.diag(np.arange(n) + a), 2, n_nonzero=2, effort=effort).value >= 2 * n - 3 + 2 * a
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("power", [-1060, -500, 0, 500, 1020])
+def test_powers_of_two_change_nothing(rng, effort, power):
+    B = rng.standard_normal((12, 6))
+    C = np.round(B.T @ B * 64) / 64
+    here = variance_bound(C, 2, n_nonzero=5, effort=effort)
+    there = variance_bound(np.ldexp(C, power), 2, n_nonzero=5, effort=effort)
+    if power > -1000:
+        assert there.value == pytest.approx(float(np.ldexp(here.value, power)), rel=1e-15)
+    assert there.value >= np.ldexp(here.value * (1 - 1e-12), power)
+    assert there.check(np.ldexp(C, power)) == there.value
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150, 1.7e308])
+def test_extreme_scales(rng, scale):
+    B = rng.standard_normal((12, 6))
+    C = np.corrcoef(B.T)
+    bound = variance_bound(C * scale, 2, n_nonzero_per_component=2, effort="thorough")
+    assert bound.value >= best_pair(C, 2, 2, rng) * scale * (1 - 1e-14)
+
+
+def test_single_precision_and_integers_are_taken_as_they_are(rng):
+    B = rng.standard_normal((12, 6)).astype(np.float32)
+    C = B.T @ B
+    assert C.dtype == np.float32
+    exact = (C.astype(float) + C.T.astype(float)) / 2
+    assert variance_bound(C, 2, n_nonzero=6).value == variance_bound(exact, 2, n_nonzero=6).value
+    assert variance_bound(np.diag([3, 2, 1]), 2, n_nonzero=2).value == pytest.approx(5)
+
+
+def test_a_bound_that_was_tampered_with_is_found_out():
+    C, _ = pitprops()
+    bound = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough", time_limit=0.5)
+    assert bound.check(C) == bound.value
+    assert bound.check(1.01 * C) > bound.value
+    from orthoprox._fields import replace
+    from orthoprox.bounds._tree import Tree
+
+    with pytest.raises(ValueError, match="no case for columns with"):
+        replace(bound, tree=Tree(bound.tree.level, ())).check(C)
+    pretended = replace(bound, tree=Tree(0.0, tuple((sizes, _bare(case)) for sizes, case in bound.tree.roots)))
+    assert pretended.check(C) > bound.value  # without its cases below, the first U proves less
+
+
+def _bare(case):
+    from orthoprox.bounds._tree import Case
+
+    return Case(case.U)
+
+
+def test_more_effort_is_never_worse_and_pitprops_are_solved():
+    """Two components with four nonzeros each, and three with two, are proved optimal."""
+    C, _ = pitprops()
+    for caps in ((4, 4), (2, 2, 2), (5, 2)):
+        values = [variance_bound(C, len(caps), n_nonzero_per_component=caps, effort=e).value for e in EFFORTS]
+        assert values[0] >= values[1] * (1 - 1e-12) >= values[2] * (1 - 2e-12)
+    solved = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough")
+    V = solved.components
+    assert np.count_nonzero(V) == 8
+    assert np.trace(V @ C @ V.T) * (1 + 1.1e-6) >= solved.value
+
+
+def test_an_incumbent_saves_work_and_changes_no_truth():
+    C, _ = pitprops()
+    for incumbent in (1.0, 5.2552, 7.0):  # too low, right, and higher than any components have
+        bound = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough", incumbent=incumbent, time_limit=2)
+        assert bound.value >= 5.2551
+
+
+def test_bad_input_gets_a_sentence():
+    C = np.eye(3)
+    for wrong, sentence in [
+        (lambda: variance_bound(np.ones((2, 3)), 1, n_nonzero=1), "square and symmetric"),
+        (lambda: variance_bound(np.triu(np.ones((3, 3))), 1, n_nonzero=1), "must be symmetric"),
+        (lambda: variance_bound(np.full((3, 3), np.nan), 1, n_nonzero=1), "must be finite"),
+        (lambda: variance_bound(C, 4, n_nonzero=4), "at most 3 orthonormal"),
+        (lambda: variance_bound(C, 2), "give n_nonzero"),
+        (lambda: variance_bound(C, 2, n_nonzero=1), "too few"),
+        (lambda: variance_bound(C, 2, n_nonzero_per_component=(1, 2, 3)), "one for each of the 2"),
+        (lambda: variance_bound(C, 2, n_nonzero=2, effort="wild"), "effort must be one of"),
+        (lambda: variance_bound(C, 2, n_nonzero=2, incumbent=np.eye(3)), "shape"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            wrong()
+    with pytest.raises(TypeError, match="whole number"):
+        variance_bound(C, 1.5, n_nonzero=2)
