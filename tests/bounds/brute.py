@@ -16,14 +16,14 @@ def best_single(C, k):
     return max(np.linalg.eigvalsh(C[np.ix_(S, S)])[-1] for S in supports(len(C), k))
 
 
-def best_pair(C, k, l, rng, starts=3, rounds=12):
-    """The largest variance met of two orthonormal components with k and l nonzeros, on all pairs of supports.
+def best_pair(C, k, m, rng, starts=2, rounds=6):
+    """The largest variance met of two orthonormal components with k and m nonzeros, on all pairs of supports.
 
     On disjoint supports it is exact. On others, each component in turn is the best one orthogonal to the other, from
     random starts.
     """
     best = -np.inf
-    for S, T in itertools.product(supports(len(C), k), supports(len(C), l)):
+    for S, T in itertools.product(supports(len(C), k), supports(len(C), m)):
         if not set(S) & set(T):
             found = sum(np.linalg.eigvalsh(C[np.ix_(R, R)])[-1] for R in (S, T))
             best = max(best, found)

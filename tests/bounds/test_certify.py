@@ -54,7 +54,11 @@ def test_rows_that_are_nearly_orthonormal_are_reported_and_others_refused():
     V = np.eye(13)[:2]
     V[0] *= 1.01
     result = certify(V, C)
-    assert result.infeasibility == pytest.approx(0.0201) and not result.optimal and "orthonormal to 0.02 only" in str(result)
+    assert (
+        result.infeasibility == pytest.approx(0.0201)
+        and not result.optimal
+        and "orthonormal to 0.02 only" in str(result)
+    )
     V[0] = V[1]
     with pytest.raises(ValueError, match="orthonormal rows; V V' is off"):
         certify(V, C)

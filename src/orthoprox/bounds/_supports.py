@@ -118,10 +118,11 @@ class Descent:
 def descend(C: Array, U: Array, peaks: Peaks, incumbent: Incumbent, iterations: int) -> Descent:
     """Minimise the sum of the r largest eigenvalues of C - U plus the peaks of U, a convex function, over U.
 
-    Subgradient steps of Polyak's length towards the variance of the incumbent, or a value between it and the best one so
-    far, which is raised when steps stall. Ends early where the incumbent is proved optimal.
+    Subgradient steps of Polyak's length towards the variance of the incumbent, or a value between it and the best one
+    so far, which is raised when steps stall. Ends early where the incumbent is proved optimal.
     """
-    best, best_U, hope, stalled, share = math.inf, U, math.inf, 0, 0.0
+    best, best_U, hope, stalled = math.inf, U, math.inf, 0
+    share: Array = 0.0
     best_supports: list[Array] = []
     # With U = C each column has its own optimum, which is best where these are orthogonal.
     if sum(peak.value for peak in peaks(C)) <= _sum_of_largest(C - U, peaks(U)):

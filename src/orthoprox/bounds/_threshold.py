@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy.sparse
 
 from orthoprox._types import Array
 from orthoprox.bounds._allowance import Allowance
 from orthoprox.bounds._eigen import largest_block, rough_sum
 from orthoprox.bounds._source import Scaled
 
+sparse: Any = scipy.sparse
 _EPS = float(np.finfo(np.float64).eps)
 FEW = 1500
 """Up to this many features all of C is stored, and up to this many rows a connected block is decomposed."""
@@ -110,7 +111,8 @@ def _collect(C: Scaled, lam: float, limit: int, heads: Array, rows: Array) -> An
         if sum(part.nnz for part in parts) > limit:
             return None
     A = sparse.coo_array(sparse.hstack(parts))
-    i, j = A.row, np.searchsorted(rows, heads)[A.col]
+    place: Array = np.searchsorted(rows, heads)
+    i, j = A.row, place[A.col]
     once = ~np.isin(rows, heads)[i] | (i <= j)  # a pair of heads was computed twice
     A = sparse.coo_array((A.data[once], (i[once], j[once])), shape=(len(rows), len(rows)))
     return sparse.csr_array(A + A.T - sparse.diags_array(A.diagonal()))

@@ -17,8 +17,8 @@ from orthoprox.bounds._supports import all_supports, upper_values_on
 class Case:
     """Columns whose supports are restricted, a U that bounds them, and the cases below, if any.
 
-    There are two below where the case is split: the ``feature`` is in no column that is like ``column``, or in that one.
-    One below has the supports that are left when those that the level rules out are dropped.
+    There are two below where the case is split: the ``feature`` is in no column that is like ``column``, or in that
+    one. One below has the supports that are left when those that the level rules out are dropped.
     """
 
     U: Array

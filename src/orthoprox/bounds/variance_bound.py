@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy.sparse
 
 from orthoprox._fields import replace, require
 from orthoprox._types import Array
@@ -22,6 +22,7 @@ from orthoprox.bounds._threshold import FEW, best_clip, best_clip_wide, entries_
 from orthoprox.bounds._tree import Case, Tree, tree_value
 
 Effort = Literal["fast", "balanced", "thorough"]
+sparse: Any = scipy.sparse
 _EFFORTS = ("fast", "balanced", "thorough")
 _FANTOPE = 300  # features up to which the convex relaxation is solved
 _SUPPORTS = 2_000  # supports up to which "balanced" goes through them,
@@ -41,7 +42,8 @@ class VarianceBound:
         rounding.
     kind : {"clipped", "split", "supports", "cases"}
         What the proof is made of: ``clipped``, U is C clipped at ``lam``; ``split``, ``U`` is stored and at most
-        ``lam``; ``supports``, all supports of U were gone through; ``cases``, the same in each case of a branch and bound.
+        ``lam``; ``supports``, all supports of U were gone through; ``cases``, the same in each case of a branch and
+        bound.
     n_components : int
     n_nonzero : int
         In all; the sum of the caps where none was given.
@@ -123,8 +125,9 @@ def variance_bound(
     n_nonzero_per_component : int or sequence of int, optional
         How many in each component. Give one of the two, or both.
     effort : {"fast", "balanced", "thorough"}
-        ``fast``: C clipped at the best level. ``balanced``: also the dual of the convex relaxation, and for few features
-        a split over all supports. ``thorough``: also branch and bound, where there are at most 200,000 supports.
+        ``fast``: C clipped at the best level. ``balanced``: also the dual of the convex relaxation, and for few
+        features a split over all supports. ``thorough``: also branch and bound, where there are at most 200,000
+        supports.
     incumbent : array of shape (n_components, n) or float, optional
         Good components, or their variance. Branch and bound is quicker with it; the bound is valid whatever it is.
     time_limit : float
@@ -230,7 +233,9 @@ def _thresholded(source: Scaled, lam: float, rows: Array | None, U: Array | None
     if rows is None or U is None:
         return A
     union = np.union1d(kept, rows)
-    A, at, inside = sparse.coo_array(A), np.searchsorted(union, kept), np.searchsorted(union, rows)
+    at: Array = np.searchsorted(union, kept)
+    inside: Array = np.searchsorted(union, rows)
+    A = sparse.coo_array(A)
     i, j = at[A.row], at[A.col]
     outside = ~(np.isin(i, inside) & np.isin(j, inside))
     shape = (len(union), len(union))
