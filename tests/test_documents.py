@@ -36,6 +36,13 @@ def test_the_example_of_the_theory_page_runs():
     assert len(names["watch"].history.theta) == 1000
 
 
+def test_the_examples_of_the_certificate_page_run(capsys):
+    names: dict[str, object] = {}
+    for block in blocks("docs/certificate.md"):
+        exec(block, names)
+    assert "this is proved" in capsys.readouterr().out
+
+
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
 
 

@@ -147,6 +147,23 @@ def test_more_effort_is_never_worse_and_pitprops_are_solved():
     assert np.trace(V @ C @ V.T) * (1 + 1.1e-6) >= solved.value
 
 
+def test_different_caps_have_levels_of_their_own(rng):
+    """Where there are too many supports, and one cap is much larger than the other."""
+    B = rng.standard_normal((80, 40))
+    B[:, :12] += rng.standard_normal((80, 1))
+    C = np.corrcoef(B.T)
+    caps = (10, 2)
+    bound = variance_bound(C, 2, n_nonzero_per_component=caps)
+    assert bound.kind == "levels" and bound.check(C) == bound.value
+    U = np.clip(C, -bound.lam, bound.lam)
+    columns = [np.linalg.eigvalsh(U - np.clip(U, -m, m))[-1] + m * k for m, k in zip(bound.levels, caps, strict=True)]
+    again = np.linalg.eigvalsh(C - U)[-2:].sum() + sum(columns)
+    assert again <= bound.value <= again * (1 + 1e-10)
+    assert bound.value < variance_bound(C, 2, n_nonzero=12).value
+    x = np.linalg.eigh(C[:10, :10])[0][-1] + 1 + np.abs(C[20, 21:]).max()
+    assert bound.value >= x  # ten features and a pair
+
+
 def test_an_incumbent_saves_work_and_changes_no_truth():
     C, _ = pitprops()
     for incumbent in (5.2552, 7.0):  # right, and higher than any components have

@@ -16,8 +16,8 @@ from orthoprox.bounds._incumbent import Incumbent
 from orthoprox.bounds._supports import Column, Descent, Peak, Peaks, all_supports, descend, values_on
 from orthoprox.bounds._tree import Case, Supports, Tree, screen, split
 
-_CLOSE = 1e-6  # a case within this share of the best components known is closed
-_FIRST, _LATER, _LAST = 200, 40, 400  # iterations for a root, for other cases, and where nothing is left to split
+_CLOSE = 5e-7  # a case within this share of the best components known is closed
+_FIRST, _LATER, _LAST = 400, 40, 400  # iterations for a root, for other cases, and where nothing is left to split
 
 
 @dataclass(eq=False)
@@ -82,7 +82,7 @@ class Search:
     def _node(self, supports: Supports, U: Array, bound: float, iterations: int) -> _Node:
         if any(len(column) == 0 for column in supports):
             return _Node(supports, -math.inf, Descent(-math.inf, U, np.zeros((len(U), len(supports)))))
-        descent = descend(self.C, U, _peaks_on(supports), self.incumbent, iterations)
+        descent = descend(self.C, U, _peaks_on(supports), self.incumbent, iterations, self.end)
         return _Node(supports, min(bound, descent.value), descent)
 
 

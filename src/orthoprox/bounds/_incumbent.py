@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.active import Budget, minimise_near
+from orthoprox.active import Budget, greedy, minimise_near
 from orthoprox.manifolds import Stiefel
 from orthoprox.problem import Problem
 from orthoprox.terms import Quadratic
@@ -34,6 +34,11 @@ class Incumbent:
         if thoroughly and len(np.unique(np.concatenate(supports))) < sum(map(len, supports)):
             for start in (X, np.linalg.eigh(self.C)[1][:, -len(supports) :]):
                 self._take(None if start is None else _together(self.C, start, supports))
+
+    def try_greedy(self, sizes: Sequence[int]) -> None:
+        """Begin with supports that are chosen one entry at a time."""
+        support = greedy(self.C, len(sizes), sum(sizes), list(sizes))
+        self.try_on([np.flatnonzero(column) for column in support.T], thoroughly=True)
 
     def _take(self, X: Array | None) -> None:
         if X is not None and (variance := float(np.sum(X * (self.C @ X)))) > self.low:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +17,8 @@ from orthoprox.bounds._incumbent import Incumbent
 
 _CHUNK = 20_000  # supports at a time
 _TRIED = 32  # supports tried first
-_STALL = 10  # iterations without progress before the step is halved
-_HALVINGS = 6
+_STALL = 20  # iterations without progress before the step is halved
+_HALVINGS = 8
 _PROGRESS = 1e-4  # of the gap
 _FLAT = 1e-14  # the square of a subgradient that is zero
 
@@ -115,11 +116,11 @@ class Descent:
     """How often each feature (row) was in the best support of each column."""
 
 
-def descend(C: Array, U: Array, peaks: Peaks, incumbent: Incumbent, iterations: int) -> Descent:
+def descend(C: Array, U: Array, peaks: Peaks, incumbent: Incumbent, iterations: int, end: float) -> Descent:
     """Minimise the sum of the r largest eigenvalues of C - U plus the peaks of U, a convex function, over U.
 
     Subgradient steps of Polyak's length towards the variance of the incumbent, or a value between it and the best one
-    so far, which is raised when steps stall. Ends early where the incumbent is proved optimal.
+    so far, which is raised when steps stall. Ends early where the incumbent is proved optimal, and at the time ``end``.
     """
     best, best_U, hope, stalled = math.inf, U, math.inf, 0
     share: Array = 0.0
@@ -145,7 +146,7 @@ def descend(C: Array, U: Array, peaks: Peaks, incumbent: Incumbent, iterations: 
             incumbent.try_on(best_supports)
         length = float(np.sum(G * G))
         gap = best - incumbent.low
-        if gap <= 0 or length <= _FLAT * r:
+        if gap <= 0 or length <= _FLAT * r or time.perf_counter() > end:
             break
         if stalled > _STALL:  # hope for half as much, from the best point
             hope, stalled, U = min(hope, gap) / 2, 0, best_U

@@ -53,7 +53,7 @@ def best_clip(C: Array, allowance: Allowance) -> float:
 
     top = float(np.max(np.abs(C)))
     lams = [top * _RATIO**level for level in range(_LEVELS)]
-    return _search(bound, [*lams, 0.0], _SECTIONS if len(C) <= _DENSE else _SECTIONS // 2)
+    return search(bound, [*lams, 0.0], _SECTIONS if len(C) <= _DENSE else _SECTIONS // 2)
 
 
 def best_clip_wide(C: Scaled, allowance: Allowance) -> float:
@@ -78,7 +78,7 @@ def best_clip_wide(C: Scaled, allowance: Allowance) -> float:
     def bound(lam: float) -> float:
         return rough_sum(shrink(kept, lam - floor), min(allowance.r, len(rows))) + lam * allowance.total
 
-    return _search(bound, [ceiling, found[best][1], floor], _SECTIONS) if len(rows) else ceiling
+    return search(bound, [ceiling, found[best][1], floor], _SECTIONS) if len(rows) else ceiling
 
 
 def entries_above(C: Scaled, lam: float, limit: int) -> tuple[Any, Array]:
@@ -118,7 +118,7 @@ def _collect(C: Scaled, lam: float, limit: int, heads: Array, rows: Array) -> An
     return sparse.csr_array(A + A.T - sparse.diags_array(A.diagonal()))
 
 
-def _search(bound: Callable[[float], float], points: list[float], sections: int) -> float:
+def search(bound: Callable[[float], float], points: list[float], sections: int) -> float:
     """The best of falling points, up to where the bound has risen twice, refined by golden sections."""
     values: list[float] = []
     for point in points:

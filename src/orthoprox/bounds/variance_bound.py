@@ -16,6 +16,7 @@ from orthoprox.bounds._branch import Search
 from orthoprox.bounds._eigen import upper_sum
 from orthoprox.bounds._fantope import improve_split
 from orthoprox.bounds._incumbent import Incumbent
+from orthoprox.bounds._levels import best_levels, levels_value
 from orthoprox.bounds._source import Scaled
 from orthoprox.bounds._supports import all_supports, count_supports, descend, peaks_of, upper_values_on
 from orthoprox.bounds._threshold import FEW, best_clip, best_clip_wide, entries_above, penalty, shrink
@@ -26,8 +27,8 @@ sparse: Any = scipy.sparse
 _EFFORTS = ("fast", "balanced", "thorough")
 _FANTOPE = 300  # features up to which the convex relaxation is solved
 _SUPPORTS = 2_000  # supports up to which "balanced" goes through them,
-_MANY_SUPPORTS = 200_000  # and "thorough"
-_ITERATIONS = 200
+_MANY_SUPPORTS = 600_000  # and "thorough"
+_ITERATIONS = 400
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -40,8 +41,9 @@ class VarianceBound:
     value : float
         No orthonormal X with the nonzeros allowed has a larger tr(X'CX). Rounded up, so that this holds in spite of
         rounding.
-    kind : {"clipped", "split", "supports", "cases"}
-        What the proof is made of: ``clipped``, U is C clipped at ``lam``; ``split``, ``U`` is stored and at most
+    kind : {"clipped", "levels", "split", "supports", "cases"}
+        What the proof is made of: ``clipped``, U is C clipped at ``lam``; ``levels``, and that
+        again, for each component, at one of ``levels``; ``split``, ``U`` is stored and at most
         ``lam``; ``supports``, all supports of U were gone through; ``cases``, the same in each case of a branch and
         bound.
     n_components : int
@@ -50,6 +52,8 @@ class VarianceBound:
     n_nonzero_per_component : tuple of int
         In each component, in falling order.
     lam : float or None
+    levels : tuple of float or None
+        In the order of ``n_nonzero_per_component``.
     U : array or None
         The part of C whose share in the variance is bounded by sparsity; the rest by its eigenvalues.
     rows : array of int or None
@@ -66,6 +70,7 @@ class VarianceBound:
     n_nonzero: int
     n_nonzero_per_component: tuple[int, ...]
     lam: float | None = None
+    levels: tuple[float, ...] | None = None
     U: Array | None = None
     rows: Array | None = None
     tree: Tree | None = None
@@ -126,7 +131,7 @@ def variance_bound(
         How many in each component. Give one of the two, or both.
     effort : {"fast", "balanced", "thorough"}
         ``fast``: C clipped at the best level. ``balanced``: also the dual of the convex relaxation, and for few
-        features a split over all supports. ``thorough``: also branch and bound, where there are at most 200,000
+        features a split over all supports. ``thorough``: also branch and bound, where there are at most 600,000
         supports.
     incumbent : array of shape (n_components, n) or float, optional
         Good components, or their variance. Branch and bound is quicker with it; the bound is valid whatever it is.
@@ -152,8 +157,8 @@ def variance_bound(
     >>> for effort in ("fast", "balanced", "thorough"):
     ...     bound = variance_bound(C, 2, n_nonzero_per_component=4, effort=effort)
     ...     print(f"{bound.value:.3f} {bound.kind}")
-    5.729 clipped
-    5.371 supports
+    5.728 clipped
+    5.369 supports
     5.255 cases
     """
     require(effort in _EFFORTS, f"effort must be one of {', '.join(_EFFORTS)}; given {effort!r}.")
@@ -168,16 +173,22 @@ def variance_bound(
     matrix = source.dense()
     lam = float(source.scaled(best.lam))
     met = Incumbent(matrix, low)
+    if len(set(allowance.caps)) > 1 and allowance.total == sum(allowance.caps):
+        outer, levels = best_levels(matrix, allowance)
+        both = {"lam": float(source.to_data(outer)), "levels": tuple(float(source.to_data(level)) for level in levels)}
+        best = _smaller(best, _proof(source, allowance, "levels", **both))
     U = improve_split(matrix, np.clip(matrix, -lam, lam), allowance)
     best = _smaller(best, _proof(source, allowance, "split", U=source.to_data(U)))
     count = count_supports(allowance.n, allowance.sizes)
+    if count <= _MANY_SUPPORTS:
+        met.try_greedy(next(allowance.allocations()))
     if effort == "thorough" and count <= _MANY_SUPPORTS and source.error == 0:
-        return _smaller(best, _cases(source, allowance, matrix, U, met, time_limit))
+        best = _smaller(best, _cases(source, allowance, matrix, U, met, time_limit))
+        return _with_components(best, met.X)
     if count <= _SUPPORTS and source.error == 0:
-        descent = descend(matrix, U, peaks_of(allowance), met, _ITERATIONS)
+        descent = descend(matrix, U, peaks_of(allowance), met, _ITERATIONS, math.inf)
         best = _smaller(best, _proof(source, allowance, "supports", U=source.to_data(descent.U)))
-        best = _with_components(best, met.X)
-    return best
+    return _with_components(best, met.X)
 
 
 def _low(incumbent: Any, source: Scaled, allowance: Allowance) -> float:
@@ -204,6 +215,9 @@ def _proof(source: Scaled, allowance: Allowance, kind: str, **certificate: Any) 
 def _value(source: Scaled, bound: VarianceBound, allowance: Allowance) -> float:
     """The number that a proof proves, in the units of the data, rounded up."""
     value = _split_value(source, bound, allowance) if bound.kind in ("clipped", "split") else math.inf
+    if bound.kind == "levels" and bound.levels is not None:
+        levels = tuple(float(source.scaled(level)) for level in bound.levels)
+        value = levels_value(source.dense(), float(source.scaled(bound.lam)), levels, allowance)
     if bound.kind == "supports":
         value = _supports_value(source.dense(), source.scaled(bound.U), allowance)
     if bound.kind == "cases" and bound.tree is not None:
@@ -273,7 +287,7 @@ def _cases(
     source: Scaled, allowance: Allowance, C: Array, U: Array, incumbent: Incumbent, time_limit: float
 ) -> VarianceBound:
     tree = _in_units(Search(C, allowance, U, incumbent, time_limit).run(), source.to_data)
-    return _with_components(_proof(source, allowance, "cases", tree=tree), incumbent.X)
+    return _proof(source, allowance, "cases", tree=tree)
 
 
 def _with_components(bound: VarianceBound, X: Array | None) -> VarianceBound:
