@@ -150,7 +150,7 @@ def test_more_effort_is_never_worse_and_pitprops_are_solved():
 def test_different_caps_have_levels_of_their_own(rng):
     """Where there are too many supports, and one cap is much larger than the other."""
     B = rng.standard_normal((80, 40))
-    B[:, :12] += rng.standard_normal((80, 1))
+    B[:, :20] += rng.standard_normal((80, 1))
     C = np.corrcoef(B.T)
     caps = (10, 2)
     bound = variance_bound(C, 2, n_nonzero_per_component=caps)

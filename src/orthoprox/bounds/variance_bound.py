@@ -27,7 +27,7 @@ sparse: Any = scipy.sparse
 _EFFORTS = ("fast", "balanced", "thorough")
 _FANTOPE = 300  # features up to which the convex relaxation is solved
 _SUPPORTS = 2_000  # supports up to which "balanced" goes through them,
-_MANY_SUPPORTS = 600_000  # and "thorough"
+_MANY_SUPPORTS = 200_000  # and "thorough"
 _ITERATIONS = 400
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -131,7 +131,7 @@ def variance_bound(
         How many in each component. Give one of the two, or both.
     effort : {"fast", "balanced", "thorough"}
         ``fast``: C clipped at the best level. ``balanced``: also the dual of the convex relaxation, and for few
-        features a split over all supports. ``thorough``: also branch and bound, where there are at most 600,000
+        features a split over all supports. ``thorough``: also branch and bound, where there are at most 200,000
         supports.
     incumbent : array of shape (n_components, n) or float, optional
         Good components, or their variance. Branch and bound is quicker with it; the bound is valid whatever it is.
