@@ -47,6 +47,13 @@ def test_the_examples_of_the_page_on_estimators_run(capsys):
     assert "standardised features" in capsys.readouterr().out
 
 
+def test_the_examples_of_the_certificate_page_run(capsys):
+    names: dict[str, object] = {}
+    for block in blocks("docs/certificate.md"):
+        exec(block, names)
+    assert "this is proved" in capsys.readouterr().out
+
+
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
 
 

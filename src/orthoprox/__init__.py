@@ -12,6 +12,7 @@
 import typing
 
 if typing.TYPE_CHECKING:
+    from orthoprox.bounds import certify, variance_bound
     from orthoprox.driver import (
         Checkpoint,
         Critical,
@@ -79,14 +80,16 @@ __all__ = [
     "Stiefel",
     "UnsupportedProblem",
     "When",
+    "certify",
     "check_gradient",
     "iterate",
     "named",
     "solve",
+    "variance_bound",
 ]
 
 
-_HOMES = ("driver", "manifolds", "problem", "solvers", "terms")
+_HOMES = ("driver", "manifolds", "problem", "solvers", "terms", "bounds")
 """The layers of the names above. They are imported when a name is first used: the command must be able to answer
 Ctrl-C before NumPy is there."""
 

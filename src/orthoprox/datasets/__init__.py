@@ -12,6 +12,7 @@ from orthoprox.datasets.digits import DIGITS
 from orthoprox.datasets.files import read_matrix
 from orthoprox.datasets.leukemia import LEUKEMIA
 from orthoprox.datasets.mnist import MNIST
+from orthoprox.datasets.pitprops import pitprops
 from orthoprox.datasets.randn import RANDN
 from orthoprox.datasets.sector import SECTOR
 from orthoprox.datasets.tdt2 import TDT2
@@ -23,6 +24,7 @@ __all__ = [
     "DataUnavailable",
     "Dataset",
     "load",
+    "pitprops",
     "read_matrix",
     "why_unavailable",
 ]

@@ -206,8 +206,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         for i, seed in enumerate(seeds):
             where = f"in run {i + 1} of {self.n_init}"
             try:
-                X0, warm = self._start(data, problem, int(seed), first=i == 0)
-                result = self._run(data, problem, X0, warm=warm)
+                result = self._run(data, problem, int(seed), first=i == 0)
             except KeyboardInterrupt:
                 if best is None:
                     raise
@@ -243,8 +242,9 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             X0 = self._first_start(data, problem)
         return self._draw_start(data, problem, seed) if X0 is None else X0, warm
 
-    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
+    def _run(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> Result[Any]:
         """One run from one start."""
+        X0, warm = self._start(data, problem, seed, first=first)
         stages = self._stages(data, problem, X0, warm=warm)
         return run_stages(stages, X0, lambda result: self._finish(data, problem, result), verbose=bool(self.verbose))
 

@@ -87,6 +87,11 @@ def _to_count(problem: Problem, result: Result[Any], count: Count) -> Result[Any
     return result
 
 
+def finish_on_support(problem: Problem, result: Result[Any], tol: float) -> Result[Any]:
+    """Minimise f on the nonzeros of X, to the last digit."""
+    return _judge(problem, result, _minimise_on_support(problem, result, result.X != 0), tol)
+
+
 def compare_with_greedy(problem: Problem, result: Result[Any], count: Count, tol: float) -> Result[Any]:
     """The better of the result and a fit on a greedy support, tried if there are few nonzeros."""
     n, r = result.X.shape

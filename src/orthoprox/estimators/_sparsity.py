@@ -5,34 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from orthoprox.supports import Allowance
 
 _SHARE = 0.2
 _LEAST = 2
-
-
-@dataclass(frozen=True)
-class Allowance:
-    """How many nonzero loadings there may be: in all components together and in each of them. Both hold."""
-
-    total: int
-    caps: tuple[int, ...]
-
-    def level(self) -> tuple[int, ...]:
-        """Caps that add up to at most the total: the largest are lowered, to one level.
-
-        Examples
-        --------
-        >>> from orthoprox.estimators._sparsity import Allowance
-        >>> Allowance(total=9, caps=(2, 6, 8)).level()
-        (2, 4, 3)
-        """
-        caps = list(self.caps)
-        for _ in range(sum(caps) - self.total):
-            last = max(range(len(caps)), key=lambda j: (caps[j], j))
-            caps[last] -= 1
-        return tuple(caps)
 
 
 def resolve_allowance(n_nonzero: Any, per_component: Any, n: int, r: int) -> Allowance:

@@ -17,6 +17,7 @@ from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._leading import leading_components
 from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
+from orthoprox.estimators._search import search_run
 from orthoprox.estimators._signs import choose_signs
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
 from orthoprox.estimators._spread import SCALES, divide, spread_note, standard_deviations
@@ -149,6 +150,7 @@ class SparsePCA(OrthogonalTransformer):
         weight: float | None = None,
         penalty: str = "l1",
         scale: str | None = None,
+        effort: str = "balanced",
         solver: str | Solver[Any] = "auto",
         max_iter: int = 500,
         tol: float = 1e-5,
@@ -163,6 +165,7 @@ class SparsePCA(OrthogonalTransformer):
         self.weight = weight
         self.penalty = penalty
         self.scale = scale
+        self.effort = effort
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -306,13 +309,29 @@ class SparsePCA(OrthogonalTransformer):
             X0 = _exact.trim(problem, X0, self._count(data))
         return X0, warm
 
+    def _run(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> Result[Any]:
+        if self.weight is not None or self.solver != AUTO or self._any_basis(data):
+            return super()._run(data, problem, seed, first=first)
+        start = self._previous_solution(data, problem) if first else None
+        return search_run(
+            data,
+            problem,
+            self._default_solver(),
+            self._allowance(data),
+            effort=self.effort,
+            seed=0 if first else seed,
+            start=None if start is None else _exact.trim(problem, start, self._count(data)),
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+
     def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
         if self.weight is not None:
             return _exact.polish_penalised(problem, result, self.tol)
         return _exact.polish_to_count(problem, result, self._count(data), self.tol)
 
     def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
-        if self.weight is not None:
+        if self.weight is not None or self.solver == AUTO:
             return result
         return _exact.compare_with_greedy(problem, result, self._count(data), self.tol)
 

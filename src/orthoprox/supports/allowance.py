@@ -18,6 +18,7 @@ class Allowance:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from orthoprox.supports import Allowance
     >>> Allowance(4, (3, 3)).choose(np.array([[[5.0, 1.0], [4.0, 0.5], [3.0, 2.0]]])).astype(int)
     array([[[1, 0],
@@ -56,9 +57,24 @@ class Allowance:
         return _largest(order.reshape(N, n * r, 1), (self.total,)).reshape(N, n, r)
 
     def equal_caps(self) -> Allowance:
-        """The same total in equal parts, as far as the caps allow."""
+        """Equal parts of the total, as far as the caps allow."""
         part = max(self.total // self.r, 1)
         return Allowance(self.total, tuple(min(part, cap) for cap in self.caps))
+
+    def level(self) -> tuple[int, ...]:
+        """Caps that add up to at most the total: the largest are lowered, to one level.
+
+        Examples
+        --------
+        >>> from orthoprox.supports import Allowance
+        >>> Allowance(total=9, caps=(2, 6, 8)).level()
+        (2, 4, 3)
+        """
+        caps = list(self.caps)
+        for _ in range(sum(caps) - self.total):
+            last = max(range(len(caps)), key=lambda j: (caps[j], j))
+            caps[last] -= 1
+        return tuple(caps)
 
     def with_total(self, total: int) -> Allowance:
         """Another total with the same caps."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+import sys
+from dataclasses import dataclass
+
+import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.supports.points import Points
@@ -12,10 +16,18 @@ from orthoprox.supports.points import Points
 class Progress:
     """Rounds of exchanges taken and allowed, and the best point so far, which survives an interruption."""
 
-    most: int
+    most: int = sys.maxsize
     rounds: int = 0
-    X: Array | None = None
-    value: float = field(default=float("-inf"))
+    value: float = -math.inf
+    features: Array | None = None
+    """The features among which the search goes on, if not all."""
+    n: int = 0
+    _best: Array | None = None
+
+    @property
+    def best(self) -> Array | None:
+        """The best point so far, shape (n, r)."""
+        return self._best
 
     @property
     def over(self) -> bool:
@@ -31,5 +43,10 @@ class Progress:
 
     def offer(self, points: Points) -> None:
         """Keep the first point if it is the best so far."""
-        if points.values[0] > self.value:
-            self.X, self.value = points.X[0], float(points.values[0])
+        if points.values[0] <= self.value:
+            return
+        X = points.X[0]
+        if self.features is not None:
+            X, part = np.zeros((self.n, X.shape[1])), X
+            X[self.features] = part
+        self._best, self.value = X, float(points.values[0])

@@ -7,6 +7,7 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.covariance import Covariance, DenseCovariance
 from orthoprox.supports.allowance import Allowance
+from orthoprox.supports.exchange import exchange
 from orthoprox.supports.levels import Effort, search_levels
 from orthoprox.supports.points import Points
 from orthoprox.supports.progress import Progress
@@ -22,6 +23,7 @@ EFFORTS = {
 _ENTRIES = 100  # the most entries for a search level by level, whose Newton steps grow with their cube
 _FEATURES = 100  # and features
 _FORMED = 1500  # the most features of a covariance that is formed
+_STEPS = 8  # of Newton's method at a start
 _ENLARGED = 5  # how often a working set may grow
 
 
@@ -64,47 +66,54 @@ def find_components(
            [False, False,  True]])
     """
     effort = EFFORTS[effort] if isinstance(effort, str) else effort
-    progress = Progress(most=10**9) if progress is None else progress
+    progress = Progress() if progress is None else progress
     rng = np.random.default_rng(seed)
-    inside = np.arange(C.n)
-    if C.n > _FEATURES or allowance.total > _ENTRIES:
-        V = leading_vectors(C, allowance.r)
-        inside = first_features(C, V, allowance)
-    X = _search(_restrict(C, inside), _cut(allowance, len(inside)), effort, rng, progress)
-    X = _embed(X, inside, C.n)
-    for _ in range(_ENLARGED if len(inside) < C.n else 0):
+    wide = C.n > _FEATURES or allowance.total > _ENTRIES
+    inside = first_features(C, leading_vectors(C, allowance.r), allowance) if wide else np.arange(C.n)
+    if start is not None:
+        inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
+        progress.offer(_improve(_enter(C, inside, progress), start[inside], allowance, effort, rng, progress))
+    part = _enter(C, inside, progress)
+    progress.offer(_search(part, _cut(allowance, part.n), effort, rng, progress))
+    for _ in range(_ENLARGED if part.n < C.n else 0):
+        X = progress.best
+        assert X is not None  # one was offered
         more = entering_features(C, X, inside, allowance)
         if len(more) == 0 or progress.over:
             break
         inside = np.union1d(inside, more)
-        part = _restrict(C, inside)
-        points = search_splices(part, X[inside], allowance, effort, rng, progress, start=X[inside])
-        X = _embed(points.X[0], inside, C.n)
-    return X
+        part = _enter(C, inside, progress)
+        progress.offer(_improve(part, X[inside], allowance, effort, rng, progress))
+    assert progress.best is not None
+    return progress.best
 
 
-def _search(
-    C: Covariance, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress
-) -> Array:
+def _search(C: Covariance, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress) -> Points:
+    """From scratch."""
     if C.n <= _FEATURES and allowance.total <= _ENTRIES:
         V = leading_vectors(C, min(C.n, 2 * allowance.r))
-        points: Points = search_levels(C.dense(), V, allowance, effort, rng, progress)
-    else:
-        V = leading_vectors(C, min(C.n, allowance.r))
-        points = search_splices(C, V, allowance, effort, rng, progress)
-    return points.X[0]
+        return search_levels(C.dense(), V, allowance, effort, rng, progress)
+    return search_splices(C, leading_vectors(C, allowance.r), allowance, effort, rng, progress)
 
 
-def _restrict(C: Covariance, inside: Array) -> Covariance:
-    part = C if len(inside) == C.n else C.restrict(inside)
+def _improve(
+    C: Covariance, X: Array, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress
+) -> Points:
+    """From a point, by exchanges."""
+    points = search_splices(C, X, _cut(allowance, C.n), effort, rng, progress, start=X)
+    if C.n <= _FEATURES and allowance.total <= _ENTRIES:
+        points = points.improve(C.dense(), _STEPS)
+        points = exchange(C.dense(), points, allowance, effort.tries, effort.rounds, 1, progress)
+    return points.best(1)
+
+
+def _enter(C: Covariance, inside: Array, progress: Progress) -> Covariance:
+    """The covariance of some features, among which the search goes on."""
+    every = len(inside) == C.n
+    progress.features, progress.n = None if every else inside, C.n
+    part = C if every else C.restrict(inside)
     return DenseCovariance(part.dense()) if part.n <= _FORMED else part
 
 
 def _cut(allowance: Allowance, n: int) -> Allowance:
     return Allowance(allowance.total, tuple(min(cap, n) for cap in allowance.caps))
-
-
-def _embed(X: Array, inside: Array, n: int) -> Array:
-    Y = np.zeros((n, X.shape[1]))
-    Y[inside] = X
-    return Y

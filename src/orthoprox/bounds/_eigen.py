@@ -1,0 +1,82 @@
+"""Upper bounds for eigenvalues that hold in floating-point arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import eigsh
+
+from orthoprox._types import Array
+
+sparse: Any = scipy.sparse
+_EPS = float(np.finfo(np.float64).eps)
+_DENSE = 120  # up to this order LAPACK is as quick as Lanczos
+
+
+def upper_eigenvalues(A: Array) -> Array:
+    """Numbers that are not below the eigenvalues of symmetric matrices, in rising order; ``A`` may be a stack.
+
+    With the computed V and w, A = V diag(w) V' + R. By Ostrowski's theorem the i-th eigenvalue of V diag(w) V' is at
+    most w_i + abs(w_i) times the norm of V'V - I, and R moves it by at most its own norm (Weyl). Both norms are
+    computed, and the last term covers the rounding in computing them and in a difference that A may come from.
+    """
+    w, V = np.linalg.eigh(A)
+    n = A.shape[-1]
+    transposed = np.swapaxes(V, -1, -2)
+    R = _frobenius(A - (V * w[..., None, :]) @ transposed)
+    E = _frobenius(transposed @ V - np.eye(n))
+    size = np.max(np.abs(w), axis=-1, keepdims=True)
+    rounding = 4 * (n + 4) * _EPS * (_frobenius(A) + n * size)
+    return np.asarray(w + (R + np.abs(w) * E + rounding))
+
+
+def upper_sum(A: Any, r: int, zeros: int = 0) -> float:
+    """A number not below the sum of the r largest eigenvalues of a symmetric matrix, dense or sparse.
+
+    The eigenvalues of a matrix are those of its connected blocks, and most features of a thresholded matrix are alone.
+    ``zeros`` is the number of rows and columns that were left out because they are zero.
+    """
+    alone, blocks = _blocks(A)
+    values = [alone + 2 * _EPS * np.abs(alone), np.zeros(min(zeros, r))]
+    largest = np.sort(np.concatenate([*values, *(upper_eigenvalues(block) for block in blocks)]))[-r:]
+    return float(np.sum(largest) + 2 * r * _EPS * np.sum(np.abs(largest)))
+
+
+def rough_sum(A: Any, r: int) -> float:
+    """The sum of the r largest eigenvalues, as quickly as it can be had; no bound."""
+    n = A.shape[0]
+    if (A.nnz if sparse.issparse(A) else np.count_nonzero(A)) == 0:
+        return 0.0
+    if n <= max(_DENSE, 4 * r):
+        dense = A.toarray() if sparse.issparse(A) else A
+        return float(np.sum(np.linalg.eigvalsh(dense)[-r:]))
+    start = np.random.default_rng(0).standard_normal(n)
+    return float(np.sum(eigsh(A, k=r, which="LA", tol=1e-3, v0=start, return_eigenvectors=False)))
+
+
+def largest_block(A: Any) -> int:
+    """The order of the largest connected block."""
+    return int(np.max(np.bincount(connected_components(A, directed=False)[1])))
+
+
+def _blocks(A: Any) -> tuple[Array, list[Array]]:
+    """The diagonal entries that are alone in their row, and the other connected blocks."""
+    if not sparse.issparse(A) and np.count_nonzero(A) > A.shape[0] ** 2 // 2:
+        return np.empty(0), [A]
+    A = sparse.csr_array(A)
+    count, label = connected_components(A, directed=False)
+    sizes = np.bincount(label, minlength=count)
+    return A.diagonal()[sizes[label] == 1], [A[rows][:, rows].toarray() for rows in _members(label, sizes)]
+
+
+def _members(label: Array, sizes: Array) -> list[Array]:
+    order = np.argsort(label, kind="stable")
+    ends = np.cumsum(sizes)
+    return [order[end - size : end] for end, size in zip(ends, sizes, strict=True) if size > 1]
+
+
+def _frobenius(A: Array) -> Array:
+    return np.sqrt(np.sum(A * A, axis=(-1, -2)))[..., None]
