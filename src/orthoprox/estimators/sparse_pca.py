@@ -12,7 +12,7 @@ from orthoprox._checks import check_weight
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact, _sparsity
-from orthoprox.estimators._base import OrthogonalTransformer, is_share
+from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._leading import leading_components

@@ -186,6 +186,8 @@ def _shifts(values: Worth, c: int, S: Array, barred: Array, allowance: Allowance
         moves += [Move(g + lost, ((i, j),), ((row, q),)) for row, q, g in entering if q != j]
     owner = np.argmax(values.owners[c], axis=2)
     there = np.take_along_axis(loss, owner, axis=1)
-    table = np.where((barred == 1) & room & np.isfinite(there), gain - np.where(np.isfinite(there), there, 0.0), -np.inf)
+    table = np.where(
+        (barred == 1) & room & np.isfinite(there), gain - np.where(np.isfinite(there), there, 0.0), -np.inf
+    )
     moves += [Move(g, ((row, int(owner[row, q])),), ((row, q),)) for row, q, g in _best(table, tries)]
     return moves

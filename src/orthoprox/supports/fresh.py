@@ -9,6 +9,7 @@ from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.newton import variance
 from orthoprox.supports.points import Points, orthonormalise
 
+_DENSE = 2  # power steps before entries are dropped
 _TURNS = 6  # steps of the truncated power method: supports hardly change after that
 
 
@@ -37,12 +38,11 @@ def recreated(
         free[i, 0, list(columns)] = True
     fixed = np.where(free, 0.0, X)
     Z = (V @ rng.standard_normal((most, V.shape[1], r))) * free
-    for step in range(_TURNS + 1):
-        Y = C @ Z if step else Z
+    for step in range(_DENSE + _TURNS):
+        Y = C @ Z
         Y = (Y - fixed @ (fixed.transpose(0, 2, 1) @ Y)) * free
         mask = _masks(np.abs(Y), S, free, allowance)
-        Z = np.where(mask & free, Y, 0.0)
-        Z = polar(Z) * free
+        Z = polar(np.where(mask, Y, 0.0) if step >= _DENSE else Y) * free
     return _points(C, np.where(free, Z, 2.0 * X), mask)  # the fixed columns are longer, so they come first
 
 

@@ -41,7 +41,7 @@ class Effort:
 
     fresh: int = 16
     anew: int = 24
-    patience: int = 1
+    patience: int = 2
     race: int = 8
     keep: int = 2
     tries: int = 3
@@ -103,10 +103,13 @@ class _Search:
         effort, C = self.effort.at(allowance.total), self.C
         grown = None if below is None else grow(C, below, allowance)
         points = join(grown, turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r)))
-        points = self._exchange(points, allowance, effort.race, effort.keep)
-        failed = 0
+        return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
+
+    def _anew(self, points: Points, allowance: Allowance) -> Points:
+        """Make columns of the best point anew, until that fails several times."""
+        effort, failed = self.effort.at(allowance.total), 0
         while failed < effort.patience and not self.progress.over:
-            anew = recreated(C, self.V, points, allowance, effort.anew, self.rng)
+            anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
             if anew is None:
                 break
             before = points.values[0]
@@ -128,11 +131,7 @@ class _Search:
         effort = self.effort.at(allowance.total)
         others = turned(self.C, self.V, allowance, effort.fresh, self._turns(allowance.r))
         points = self._exchange(join(below, part, others), allowance, effort.race, effort.keep)
-        if not self.progress.over:
-            anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
-            if anew is not None:
-                points = join(points, self._exchange(anew, allowance, effort.race, effort.keep)).best(effort.keep)
-        return points
+        return self._anew(points, allowance)
 
     def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
         effort = self.effort

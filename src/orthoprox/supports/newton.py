@@ -148,7 +148,9 @@ def restore(X: Array, slots: Slots, inverse: Array | None = None, accuracy: floa
 def _gram(J: Array) -> Array:
     """JJ', with a little ridge: rows of J vanish where two columns share no row."""
     G = J @ J.transpose(0, 2, 1)
-    G[:, np.arange(G.shape[1]), np.arange(G.shape[1])] += _RIDGE + np.finfo(G.dtype).eps * np.trace(G, axis1=1, axis2=2)[:, None]
+    G[:, np.arange(G.shape[1]), np.arange(G.shape[1])] += (
+        _RIDGE + np.finfo(G.dtype).eps * np.trace(G, axis1=1, axis2=2)[:, None]
+    )
     return np.asarray(G)
 
 

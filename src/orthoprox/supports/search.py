@@ -88,7 +88,9 @@ def find_components(
     return progress.best
 
 
-def _search(C: Covariance, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress) -> Points:
+def _search(
+    C: Covariance, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress
+) -> Points:
     """From scratch."""
     if C.n <= _FEATURES and allowance.total <= _ENTRIES:
         V = leading_vectors(C, min(C.n, 2 * allowance.r))

@@ -21,9 +21,7 @@ _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes
 _REAL = 1e-6  # of the variance: what a power step may still gain is not an exchange's
 
 
-def splice(
-    C: Covariance, points: Points, allowance: Allowance, rounds: int, keep: int, progress: Progress
-) -> Points:
+def splice(C: Covariance, points: Points, allowance: Allowance, rounds: int, keep: int, progress: Progress) -> Points:
     """Exchange entries of each point as long as that pays; the worse half is dropped until ``keep`` are left."""
     live = np.ones(len(points), dtype=bool)
     for _ in range(rounds):
