@@ -28,6 +28,7 @@ from orthoprox.estimators._warn import warn_caller
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
+from orthoprox.supports import Allowance
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
 _SHORT_STAGES = {"block": 10, "rounds": 3}
@@ -265,7 +266,7 @@ class SparsePCA(OrthogonalTransformer):
         if self.scale is not None and not (isinstance(self.scale, str) and self.scale in SCALES):
             raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; given {self.scale!r}.")
 
-    def _allowance(self, data: Samples) -> _sparsity.Allowance:
+    def _allowance(self, data: Samples) -> Allowance:
         """How many nonzeros there may be, in all and in each component."""
         return _sparsity.resolve_allowance(
             self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_

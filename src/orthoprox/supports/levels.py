@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.exchange import exchange
@@ -50,9 +51,11 @@ class Effort:
     def at(self, entries: int) -> Effort:
         """The same effort for points with so many entries."""
         share = min(1.0, _SIZE / entries)
-        few = lambda number, least: max(least, round(share * number))  # noqa: E731
-        return Effort(
-            few(self.fresh, 6), few(self.anew, 8), self.patience, few(self.race, 3), self.keep, self.tries, self.rounds
+        return replace(
+            self,
+            fresh=max(6, round(share * self.fresh)),
+            anew=max(8, round(share * self.anew)),
+            race=max(3, round(share * self.race)),
         )
 
 
