@@ -1,0 +1,55 @@
+"""Judges starts by what a few iterations make of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from orthoprox._deadline import is_over
+from orthoprox._types import Array
+from orthoprox.problem import Problem
+from orthoprox.solvers.oadmm.projections import Projections
+from orthoprox.starts._base import Drawn, Start
+from orthoprox.starts.random import Random
+
+BLOCKS = 8
+"""Blocks from each start: among 1, 2, 4 and 8. At the start itself F says little about where a run from it ends."""
+
+
+class Judged(NamedTuple):
+    """The best start as far as it has got, with the work of all, and its F."""
+
+    drawn: Drawn
+    objective: float
+
+
+def judge(
+    problem: Problem, starts: Sequence[Start], V: Array | None, rng: np.random.Generator, blocks: int = BLOCKS
+) -> Judged:
+    """Give each start some blocks at the last penalty, as long as there is time, and keep the lowest F.
+
+    A point without a finite F is passed over; where there is no other, a random point is returned.
+    """
+    method, work, best = Projections(explore=0), 0, None
+    for start in starts:
+        if best is not None and is_over():
+            break
+        drawn = start.make(problem, V, rng)
+        X, objective = drawn.X, math.nan
+        if blocks:
+            state = method.init(problem, X)
+            for _ in range(blocks):
+                state = method.step(problem, state)
+            X, objective = state.at.point.X, state.at.objective
+            work += method.work(state)
+        else:
+            objective = float(problem.objective(X))
+        work += drawn.work + 1
+        if objective < (math.inf if best is None else best.objective):
+            best = Judged(Drawn(X, start.name), objective)
+    if best is None:
+        return Judged(Drawn(problem.M.random(rng, like=problem.like), Random.name, work), math.inf)
+    return Judged(Drawn(best.drawn.X, best.drawn.name, work), best.objective)
