@@ -18,6 +18,7 @@ ROUGH = 1e-3
 """Relative change of the Ritz values at which a start is near enough: where they are so close, any of them will do."""
 _SPARE = 10  # directions beside those that are wanted, which speed up the iteration
 _STEPS = 10
+_MANY_STEPS = 300
 
 
 class Directions(NamedTuple):
@@ -66,6 +67,14 @@ def find_directions(problem: Problem, count: int, *, tolerance: float = ROUGH, s
             break
     assert V is not None  # the first step is always made
     return Directions(V[:, :count], math.ceil(used * width / problem.M.r))
+
+
+def principal_components(problem: Problem, tolerance: float = 1e-12) -> Array:
+    """The r leading directions as columns, as accurately as a result asks for."""
+    V = find_directions(problem, problem.M.r, tolerance=tolerance, steps=_MANY_STEPS).V
+    if V is None:
+        raise ValueError("The products with the data are not finite. Divide the data by a constant first.")
+    return V
 
 
 def _unit(a: Array) -> float:

@@ -38,18 +38,15 @@ def judge(
         if best is not None and is_over():
             break
         drawn = start.make(problem, V, rng)
-        X, objective = drawn.X, math.nan
-        if blocks:
-            state = method.init(problem, X)
-            for _ in range(blocks):
-                state = method.step(problem, state)
-            X, objective = state.at.point.X, state.at.objective
-            work += method.work(state)
-        else:
-            objective = float(problem.objective(X))
-        work += drawn.work + 1
-        if objective < (math.inf if best is None else best.objective):
-            best = Judged(Drawn(X, start.name), objective)
+        state = method.init(problem, drawn.X)
+        seen = [state.at]
+        for _ in range(blocks):
+            state = method.step(problem, state)
+            seen.append(state.at)  # at a penalty that is too low for a heavy h, F may rise again
+        work += drawn.work + 1 + method.work(state)
+        for at in seen:
+            if at.objective < (math.inf if best is None else best.objective):
+                best = Judged(Drawn(at.point.X, start.name), at.objective)
     if best is None:
         return Judged(Drawn(problem.M.random(rng, like=problem.like), Random.name, work), math.inf)
     return Judged(Drawn(best.drawn.X, best.drawn.name, work), best.objective)

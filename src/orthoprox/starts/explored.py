@@ -10,19 +10,19 @@ from orthoprox._deadline import is_over
 from orthoprox._fields import require
 from orthoprox._types import Array
 from orthoprox.problem import Problem
-from orthoprox.solvers.oadmm.projections import Projections
+from orthoprox.solvers.oadmm import OADMM, OADMMState, Phase
 from orthoprox.starts._base import Drawn, Start, check_projections
 from orthoprox.starts.random import Random
 
 RISES = 10
-_BLOCKS = 6  # for each rise, at most: blocks that bring Crit down do not count as rises
+_STEPS = 10  # for each rise, at most: blocks that bring Crit down do not count as rises
 
 
 @dataclass(frozen=True)
 class Explored(Start):
-    """Another start, from which blocks of the default solver have roamed while their penalty rose.
+    """Where a short run of the default solver from another start leads.
 
-    It is a short form of what the default solver does after a start that says nothing. A = I and a concave f.
+    It explores as the default solver does, in fewer steps, and ends when it has settled. For A = I and a concave f.
 
     Parameters
     ----------
@@ -61,8 +61,13 @@ class Explored(Start):
 
     def make(self, problem: Problem, V: Array | None, rng: np.random.Generator) -> Drawn:
         first = self.start.make(problem, V, rng)
-        blocks = Projections(explore=self.rises)
-        state = blocks.init(problem, first.X)
-        while blocks.roams(state) and state.t < _BLOCKS * self.rises and not is_over():
-            state = blocks.step(problem, state)
-        return Drawn(state.at.point.X, self.name, first.work + 1 + blocks.work(state))
+        method = OADMM(explore=self.rises, fast="projections")
+        state = method.init(problem, first.X)
+        while state.t < _STEPS * self.rises and not (_is_settled(state, method.tuning.near) or is_over()):
+            state = method.step(problem, state)
+        return Drawn(state.best.point.X, self.name, first.work + 1 + method.work(state))
+
+
+def _is_settled(state: OADMMState, near: float) -> bool:
+    """Whether the run is past roaming and close to its end: the run that goes on from here will get there."""
+    return state.phase is Phase.DONE or (state.phase is Phase.SETTLE and state.best.crit <= near * state.best.scale)
