@@ -21,6 +21,8 @@ def starting_point(problem: Problem, X0: Array | Start, seed: Any) -> tuple[Draw
         X = problem.M.random(0, like=problem.like)
         problem.check(X)  # before a start makes products
         return X0.draw(problem, seed), []
+    if isinstance(X0, type):
+        raise TypeError(f"X0 must be a start, as in {X0.__name__}(); given the class {X0.__name__}.")
     X, notes = _feasible(problem, X0)
     return Drawn(X, "given"), notes
 

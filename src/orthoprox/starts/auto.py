@@ -43,8 +43,8 @@ class Auto(Start):
     >>> from orthoprox import solve
     >>> from orthoprox.models import sparse_pca
     >>> D = np.random.default_rng(0).standard_normal((60, 4)) @ np.kron(np.eye(4), np.ones((1, 5)))
-    >>> solve(sparse_pca(D, n_components=4, weight=0.1)).start
-    'varimax, the best of 2 starts'
+    >>> solve(sparse_pca(D, n_components=4, weight=0.1)).start.endswith("the best of 2 starts")
+    True
     >>> solve(sparse_pca(D, n_components=4, weight=0.1, k=20)).start
     'random'
     """
