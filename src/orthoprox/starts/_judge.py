@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,22 @@ from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.starts._base import Drawn, Start
 from orthoprox.starts.random import Random
 
-BLOCKS = 8
+BLOCKS = 4
 """Blocks from each start: among 1, 2, 4 and 8. At the start itself F says little about where a run from it ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found(Start):
+    """A point that is already there."""
+
+    drawn: Drawn
+
+    @property
+    def name(self) -> str:
+        return self.drawn.name
+
+    def make(self, problem: Problem, V: Array | None, rng: np.random.Generator) -> Drawn:
+        return self.drawn
 
 
 class Judged(NamedTuple):

@@ -14,7 +14,7 @@ from orthoprox.problem import Problem
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.starts._base import Drawn, Start
 from orthoprox.starts._directions import has_directions
-from orthoprox.starts._judge import Judged, judge
+from orthoprox.starts._judge import BLOCKS, Found, Judged, judge
 from orthoprox.starts.explored import Explored
 from orthoprox.starts.random import Random
 from orthoprox.starts.turned import Varimax
@@ -22,6 +22,7 @@ from orthoprox.terms import EntrywiseTerm, Zero
 
 INFORMED = (Varimax(), Varimax(among=2.0))
 """What is judged first. Chosen, as was the share below, on data that no table has: docs/decisions/016-starts.md."""
+MORE = 2 * BLOCKS
 KEPT = 0.9
 """Share of f at the leading directions. Where the best start keeps less, h rules: a random point is explored too."""
 
@@ -65,10 +66,9 @@ class Auto(Start):
             return Random().make(problem, None, rng)
         tried, best = len(INFORMED), judge(problem, INFORMED, V, rng)
         if not self._keeps(problem, best, V):
-            tried, other = tried + 1, judge(problem, (Explored(),), V, rng)
-            work = best.drawn.work + other.drawn.work
-            best = min(best, other, key=lambda one: one.objective)
-            best = Judged(replace(best.drawn, work=work), best.objective)
+            # A point that was explored has settled; the best one so far gets more blocks before it is compared.
+            best = judge(problem, (Found(best.drawn),), V, rng, MORE)
+            tried, best = tried + 1, judge(problem, (Found(best.drawn), Explored()), V, rng, 0)
         return replace(best.drawn, name=f"{best.drawn.name}, the best of {tried} starts", near=True)
 
     @staticmethod

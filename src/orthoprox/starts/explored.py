@@ -14,7 +14,7 @@ from orthoprox.solvers.oadmm import OADMM, OADMMState, Phase
 from orthoprox.starts._base import Drawn, Start, check_projections
 from orthoprox.starts.random import Random
 
-RISES = 10
+RISES = 5
 _STEPS = 10  # for each rise, at most: blocks that bring Crit down do not count as rises
 
 
