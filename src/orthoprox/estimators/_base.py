@@ -24,7 +24,6 @@ from orthoprox.estimators._stop import ScaledCritical
 from orthoprox.estimators._units import affine, times_power
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
-from orthoprox.starts import Start
 
 AUTO = "auto"
 
@@ -118,7 +117,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """A random start."""
         return problem.M.random(seed, like=data.like)
 
-    def _stages(self, data: Samples, problem: Problem, X0: Array | Start, *, warm: bool) -> Sequence[Stage]:
+    def _stages(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Sequence[Stage]:
         """The parts of a run from X0, each from where the one before ended; the last is of the problem itself."""
         return [Stage(problem, self._method(warm=warm), self._stop())]
 
@@ -184,7 +183,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             where = f"in run {i + 1} of {self.n_init}"
             try:
                 X0, warm = self._start(data, problem, int(seed), first=i == 0)
-                result = self._run(data, problem, X0, int(seed), warm=warm)
+                result = self._run(data, problem, X0, warm=warm)
             except KeyboardInterrupt:
                 if best is None:
                     raise
@@ -199,7 +198,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         except KeyboardInterrupt:
             return replace(best, status=Status.INTERRUPTED), "in its last stage"
 
-    def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array | Start, bool]:
+    def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array, bool]:
         """Where a run starts, and whether that is the last fit; after the first run at random."""
         X0 = self._previous_solution(data, problem) if first else None
         warm = X0 is not None
@@ -207,14 +206,10 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             X0 = self._first_start(data, problem)
         return self._draw_start(data, problem, seed) if X0 is None else X0, warm
 
-    def _run(self, data: Samples, problem: Problem, X0: Array | Start, seed: int, *, warm: bool) -> Result[Any]:
+    def _run(self, data: Samples, problem: Problem, X0: Array, *, warm: bool) -> Result[Any]:
         """One run from one start."""
         stages = self._stages(data, problem, X0, warm=warm)
-
-        def finish(result: Result[Any]) -> Result[Any]:
-            return self._finish(data, problem, result)
-
-        return run_stages(stages, X0, finish, seed=seed, verbose=bool(self.verbose))
+        return run_stages(stages, X0, lambda result: self._finish(data, problem, result), verbose=bool(self.verbose))
 
     def _store_all(self, data: Samples, result: Result[Any]) -> None:
         self.mean_ = data.mean

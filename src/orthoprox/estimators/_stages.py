@@ -10,7 +10,6 @@ from orthoprox._types import Array
 from orthoprox.driver import Iterations, Progress, Result, Rule, Status, solve
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
-from orthoprox.starts import Start
 
 SUCCESSES = (Status.CONVERGED, Status.STALLED)
 """The statuses of a method that came to its own end; they give no warning."""
@@ -25,12 +24,7 @@ class Stage(NamedTuple):
 
 
 def run_stages(
-    stages: Sequence[Stage],
-    X0: Array | Start,
-    finish: Callable[[Result[Any]], Result[Any]],
-    *,
-    seed: int = 0,
-    verbose: bool = False,
+    stages: Sequence[Stage], X0: Array, finish: Callable[[Result[Any]], Result[Any]], *, verbose: bool = False
 ) -> Result[Any]:
     """Run the stages one after the other and finish; Ctrl-C ends that at the last point, which is finished too.
 
@@ -40,8 +34,9 @@ def run_stages(
     try:
         for stage in stages:
             observers = [Progress(always=True)] if verbose else []
-            begin = done[-1].X if done else X0
-            done.append(solve(stage.problem, stage.solver, begin, seed=seed, stop=stage.stop, observers=observers))
+            done.append(
+                solve(stage.problem, stage.solver, done[-1].X if done else X0, stop=stage.stop, observers=observers)
+            )
             if done[-1].status is Status.INTERRUPTED:
                 break
         else:

@@ -17,7 +17,7 @@ from orthoprox.estimators._stop import FlatObjective
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
-from orthoprox.starts import Auto, Start
+from orthoprox.starts import Auto
 from orthoprox.starts._directions import principal_components
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
@@ -195,10 +195,11 @@ class SparsePCA(OrthogonalTransformer):
     def _default_solver(self) -> Solver[Any]:
         return named(DEFAULT_SOLVER, **(_SHORT_STAGES if self.weight is None else {}))
 
-    def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array | Start, bool]:
+    def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array, bool]:
         previous = first and self._previous_solution(data, problem) is not None
         if not previous and self._method(warm=False).auto_start and Auto().knows(problem):
-            return Auto(), False
+            drawn = Auto().draw(problem, seed)
+            return drawn.X, drawn.near
         X0, warm = super()._start(data, problem, seed, first=first)
         if warm and self.weight is None and not self._any_basis(data):
             X0 = _exact.trim(problem, X0, self._count(data))

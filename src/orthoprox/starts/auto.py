@@ -36,7 +36,7 @@ class Auto(Start):
 
     The leading directions of f are turned by varimax, r of them and 2 r of them, of which r columns are kept. Both
     points get a few blocks of iterations, and the lower F goes on. Where h has cost that point more than a tenth of f,
-    the leading directions say little; then a random point is explored too, and goes on if its F is lower still.
+    or costs more than f gains, the leading directions say little; then a random point is explored too.
 
     Examples
     --------
@@ -73,6 +73,6 @@ class Auto(Start):
 
     @staticmethod
     def _keeps(problem: Problem, best: Judged, V: Array) -> bool:
-        """Whether f at the best start is nearly what it is at the leading directions; both are negative."""
-        least = float(problem.f.value(V[:, : problem.M.r]))
-        return float(problem.f.value(best.drawn.X)) <= KEPT * least
+        """Whether f at the best start is nearly what it is at the leading directions, and more than h costs there."""
+        least, now = (float(problem.f.value(X)) for X in (V[:, : problem.M.r], best.drawn.X))
+        return now <= KEPT * least and best.objective <= problem.offset

@@ -15,7 +15,7 @@ from orthoprox.starts._base import Drawn, Start, check_projections
 from orthoprox.starts.random import Random
 
 RISES = 5
-_STEPS = 10  # for each rise, at most: blocks that bring Crit down do not count as rises
+_STEPS = 30  # for each rise, at most: blocks that bring Crit down do not count as rises
 
 
 @dataclass(frozen=True)
