@@ -87,10 +87,12 @@ def test_turned_with_a_map_that_is_not_orthonormal():
 
 
 def test_the_best_columns_are_those_with_the_lowest_objective():
-    Y, _ = np.linalg.qr(_rng.standard_normal((24, 8)))
-    single = Problem.of(PROBLEM.f + PROBLEM.h, over=Stiefel(24, 1))
-    values = [float(single.objective(Y[:, [j]])) for j in range(8)]
-    assert np.array_equal(best_columns(PROBLEM, Y), Y[:, np.argsort(values)[:4]])
+    Y, _ = np.linalg.qr(_rng.standard_normal((24, 8)) * (_rng.random((24, 8)) < 0.5))
+    for weight in (0.1, 50.0):  # f decides, and h
+        problem = sparse_pca(D, n_components=4, weight=weight)
+        single = Problem.of(problem.f + problem.h, over=Stiefel(24, 1))
+        values = [float(single.objective(Y[:, [j]])) for j in range(8)]
+        assert np.array_equal(best_columns(problem, Y), Y[:, np.argsort(values)[:4]])
 
 
 def test_exploring_ends_lower_than_it_began():
