@@ -9,9 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
-import _regret  # noqa: E402
-import _runs  # noqa: E402
-import regret as benchmark  # noqa: E402
+import _regret
+import _runs
+import regret as benchmark
 
 CASES = [("digits", 0.02), ("text", 0.4)]
 
