@@ -28,6 +28,7 @@ from _problems import common_start
 
 from orthoprox import Problem, Recorder, RunFailed, Solver, Stiefel, UnsupportedProblem, named, solve
 from orthoprox.experiments.single import environment
+from orthoprox.starts import Start
 from orthoprox.terms import L1, ExplainedVariance, LargestK
 
 OURS = "oadmm"
@@ -57,6 +58,8 @@ class Instance:
     start: Callable[[int], Any]
     variants: Mapping[str, Solver[Any]] = field(default_factory=dict)
     """Methods whose settings are not the default ones, by their label."""
+    rules: Mapping[str, Start] = field(default_factory=dict)
+    """Methods that choose their start by a rule of their own, by their label; the clock takes that in."""
     residual: Callable[[Any], float] = lambda now: now.criticality
     """What has to fall to the tolerance."""
     measure: Callable[[Any], Mapping[str, float]] = lambda X: {}
@@ -154,7 +157,8 @@ def run(job: Job) -> Outcome | None:
         return None
     watch = Watch(instance, job, seconds)
     try:
-        solve(instance.problem, solver, start, stop=watch, record=Recorder(every=10**9))
+        X0 = instance.rules.get(job.method, start)
+        solve(instance.problem, solver, X0, seed=job.seed, stop=watch, record=Recorder(every=10**9))
     except RunFailed as error:
         if watch.last is None:
             raise

@@ -24,6 +24,7 @@ from _problems import problems, unit_columns  # noqa: E402
 from orthoprox import Critical, Problem, Recorder, Seconds, Solver, Stiefel, named, solve  # noqa: E402
 from orthoprox.models import compressed_modes, sparse_pca  # noqa: E402
 from orthoprox.solvers.oadmm import Tuning  # noqa: E402
+from orthoprox.starts import Random  # noqa: E402
 from orthoprox.terms import L1, ExplainedVariance  # noqa: E402
 
 VARIANTS = {
@@ -67,7 +68,7 @@ def cell(job: tuple[str, str, int, float]) -> str:
     label, case, starts, seconds = job
     rule = Critical(1e-6) | Seconds(seconds)
     runs = [
-        solve(cases()[case], methods()[label], seed=seed, stop=rule, record=Recorder(every=10**9))
+        solve(cases()[case], methods()[label], Random(), seed=seed, stop=rule, record=Recorder(every=10**9))
         for seed in range(starts)
     ]
     value = sum(run.objective for run in runs) / starts

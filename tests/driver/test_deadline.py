@@ -33,8 +33,9 @@ def test_the_solver_knows_how_much_is_left(monkeypatch):
     monkeypatch.setattr(sys.modules["orthoprox.driver.solve"], "allow", allowed.append)
     problem = Problem.of(ExplainedVariance(B) + L1() @ Matrix(B[:20]), over=Stiefel(40, 3))
     solve(problem, "oadmm-ep", stop=Seconds(0.05))
-    assert allowed[-1] is None  # nothing outside the run sees a limit
-    assert allowed[0] < 0.05 and allowed[:-1] == sorted(allowed[:-1], reverse=True)
+    assert allowed[0] == 0.05  # for the start
+    assert allowed[1] is allowed[-1] is None  # nothing outside the run sees a limit
+    assert allowed[2] < 0.05 and allowed[2:-1] == sorted(allowed[2:-1], reverse=True)
 
 
 @pytest.mark.parametrize("name", ["oadmm", "manial-1"])

@@ -62,7 +62,7 @@ def test_it_prints_as_a_short_summary(result):
     assert f"stationarity {result.criticality_parts.stationarity:.1e})" in lines[2]
     assert lines[3] == f"  infeasibility  {result.infeasibility:.1e}"
     assert lines[4] == f"  iterations     25 in {result.seconds:.3g} s"
-    assert len(lines) == 5
+    assert lines[5] == "  start          random" and len(lines) == 6
 
 
 def test_notes_of_the_problem_and_of_the_start_are_repeated():
@@ -70,7 +70,7 @@ def test_notes_of_the_problem_and_of_the_start_are_repeated():
     result = solve(problem, X0=2 * M.random(0), stop=Iterations(1))
     assert result.notes[0] == "mind the gap"
     assert "off the manifold" in result.notes[1]
-    assert repr(result).splitlines()[5:] == [f"  note: {note}" for note in result.notes]
+    assert repr(result).splitlines()[6:] == [f"  note: {note}" for note in result.notes]
     assert problem.notes == ("mind the gap",)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,13 @@ class NumPyBackend(Backend):
         return np.array(a, dtype=like.dtype)
 
     def eps(self, a: Array) -> float:
-        return float(np.finfo(a.dtype).eps)
+        return _eps(a.dtype)
+
+
+@functools.lru_cache(maxsize=16)
+def _eps(dtype: Any) -> float:
+    """Asked for in every projection, where looking it up would take as long as the arithmetic of a small one."""
+    return float(np.finfo(dtype).eps)
 
 
 def _kth_largest(flat: np.ndarray[Any, Any], k: int) -> Any:

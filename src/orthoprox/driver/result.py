@@ -89,6 +89,8 @@ class Result(Generic[S]):
         The last state, from which a run can resume.
     solver : Solver
         The method with the settings it ran with.
+    start : str
+        Where the run began: "given", "random", the name of another start, or "resumed".
     notes : tuple of str
         What the user should know.
     """
@@ -105,6 +107,7 @@ class Result(Generic[S]):
     history: History
     state: S
     solver: Solver[S]
+    start: str = "given"
     notes: tuple[str, ...] = ()
 
     @property
@@ -150,6 +153,7 @@ class Result(Generic[S]):
             f"  (primal {primal:.1e}, dual {dual:.1e}, stationarity {stationarity:.1e})",
             f"  infeasibility  {self.infeasibility:.1e}",
             f"  iterations     {self.iterations} in {self.seconds:.3g} s",
+            f"  start          {self.start}",
         ]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 

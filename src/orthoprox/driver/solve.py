@@ -27,6 +27,7 @@ from orthoprox.driver.units import Units, choose_units
 from orthoprox.problem import Criticality, Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.solvers._base import S
+from orthoprox.starts import Auto, Drawn, Random, Start
 
 DEFAULT_SOLVER = "oadmm"
 
@@ -56,7 +57,7 @@ def iterate(problem: Problem, solver: Solver[S], state: S) -> Iterator[S]:
 def solve(
     problem: Problem,
     solver: Solver[Any] | str = DEFAULT_SOLVER,
-    X0: Array | None = None,
+    X0: Array | Start | None = None,
     *,
     seed: int = 0,
     stop: Rule | None = None,
@@ -71,10 +72,12 @@ def solve(
     problem : Problem
     solver : Solver or str
         A method with its settings, or the name of one in ``SOLVERS``.
-    X0 : array, optional
-        The starting point; a point off the manifold is projected, with a note. By default a random point.
+    X0 : array or Start, optional
+        The starting point; a point off the manifold is projected, with a note. Or a rule for it from
+        ``orthoprox.starts``: by default ``Auto()`` for the default solver and ``Random()`` for published methods. The
+        time and the products of a rule are part of the run.
     seed : int
-        For the random point.
+        For what such a rule draws at random.
     stop : Rule
         When to stop; ``Iterations(1000) | Critical(1e-7, relative=True)`` by default, which does not depend on the
         units of the data. A function of a snapshot also works.
@@ -124,7 +127,7 @@ def solve(
             method = method.for_problem(units.scaled)
         run = _Run(units, method, rule, Recorder() if record is None else record, observers)
         if resume is None:
-            return run.from_point(*starting_point(problem, X0, seed))
+            return run.from_start((Auto() if method.auto_start else Random()) if X0 is None else X0, seed)
         if isinstance(resume, (str, PathLike)):
             return run.from_file(load(resume))
         return run.from_state(resume)
@@ -157,16 +160,31 @@ class _Run:
         self.notes = [*self.problem.notes, *solver.scope.beyond(self.problem, solver.name)]
         if units.factor != 1:
             self.notes.append(f"F was multiplied by {units.factor:g} inside; the solver's settings refer to that")
+        self.start = "resumed"
         self._success = False  # whether the rule, and no observer, has called the run converged
 
-    def from_point(self, X0: Array, notes: list[str]) -> Result[Any]:
-        self.notes += notes
+    def from_start(self, X0: Array | Start, seed: int) -> Result[Any]:
+        drawn, seconds = self._draw(X0, seed)
         self.record.restart()
         with _beginning():
-            self.problem.check(X0)
-            check_user_functions(self.problem, X0)
-            state = self.solver.init(self.units.scaled, X0)
-        return self.go(state, 0, 0.0)
+            self.problem.check(drawn.X)
+            check_user_functions(self.problem, drawn.X)
+            init = self.solver.init_near if drawn.near else self.solver.init
+            state = self.solver.add_work(init(self.units.scaled, drawn.X), drawn.work)
+        self.start = drawn.name
+        return self.go(state, 0, seconds)
+
+    def _draw(self, X0: Array | Start, seed: int) -> tuple[Drawn, float]:
+        """The starting point, and the seconds it took where it was not given."""
+        since = time.perf_counter()
+        allow(self.rule.seconds)
+        try:
+            with _beginning():
+                drawn, notes = starting_point(self.units.scaled, X0, seed)
+        finally:
+            allow(None)
+        self.notes += notes
+        return drawn, time.perf_counter() - since if drawn.work else 0.0
 
     def from_file(self, saved: CheckpointFile) -> Result[Any]:
         state = saved.state(self.problem, self.solver, self._template())
@@ -324,6 +342,7 @@ class _Run:
             history=self.record.history,
             state=now.state,
             solver=self.solver,
+            start=self.start,
             notes=tuple(self.notes),
         )
 

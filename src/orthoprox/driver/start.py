@@ -11,14 +11,24 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Problem
+from orthoprox.starts import Drawn, Start
 from orthoprox.terms import ComposedConvex, ComposedSmooth, Smooth, SmoothConvex, Term, check_gradient
 
 
-def starting_point(problem: Problem, X0: Array | None, seed: Any) -> tuple[Array, list[str]]:
-    """Return a feasible X0, and notes for the user on what was changed."""
-    like = problem.like
-    if X0 is None:
-        return problem.M.random(seed, like=like), []
+def starting_point(problem: Problem, X0: Array | Start, seed: Any) -> tuple[Drawn, list[str]]:
+    """Return a feasible start, and notes for the user on what was changed."""
+    if isinstance(X0, Start):
+        X = problem.M.random(0, like=problem.like)
+        problem.check(X)  # before a start makes products
+        return X0.draw(problem, seed), []
+    if isinstance(X0, type):
+        raise TypeError(f"X0 must be a start, as in {X0.__name__}(); given the class {X0.__name__}.")
+    X, notes = _feasible(problem, X0)
+    return Drawn(X, "given"), notes
+
+
+def _feasible(problem: Problem, X0: Array) -> tuple[Array, list[str]]:
+    """Return a given X0 where the data are and on the manifold, and notes on that."""
     X0, notes = problem.M.check(X0), []
     data = problem.data
     if data is not None and not _same_kind(X0, data):

@@ -10,13 +10,13 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Rule
 from orthoprox.estimators._input import Samples
-from orthoprox.estimators._leading import leading_components
 from orthoprox.estimators._robust import RobustTransformer, SmallDecrease
 from orthoprox.maps._rows import unit_rows
 from orthoprox.models import Reweighting, robust_subspace
 from orthoprox.models.robust_subspace import SubspaceDistance
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
+from orthoprox.starts._directions import principal_components
 from orthoprox.terms import ExplainedVariance
 
 
@@ -134,7 +134,7 @@ class RobustSubspace(RobustTransformer):
     def _first_start(self, data: Samples, problem: Problem) -> Array:
         assert isinstance(problem.f, SubspaceDistance)
         B = problem.f.B if self.normalise else unit_rows(problem.f.B)
-        return leading_components(Problem(M=problem.M, f=ExplainedVariance(B)))
+        return principal_components(Problem(M=problem.M, f=ExplainedVariance(B)))
 
     def _canonical(self, X: Array, inliers: Samples) -> Array:
         T = inliers.rough(X).astype(np.float64)

@@ -15,7 +15,6 @@ from orthoprox.estimators import _exact, _sparsity
 from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
-from orthoprox.estimators._leading import leading_components
 from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
 from orthoprox.estimators._search import search_run
 from orthoprox.estimators._signs import choose_signs
@@ -28,6 +27,8 @@ from orthoprox.estimators._warn import warn_caller
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
+from orthoprox.starts import Auto
+from orthoprox.starts._directions import principal_components
 from orthoprox.supports import Allowance
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
@@ -74,8 +75,8 @@ class SparsePCA(OrthogonalTransformer):
     tol : float
         Stop when Crit, relative to its own scale, is at most this.
     n_init : int
-        The number of starts; the result that keeps most variance (or has the lowest objective) is kept. The first one
-        is at the principal components, the others are random.
+        The number of starts; the result that keeps most variance (or has the lowest objective) is kept. With a weight
+        they come from ``orthoprox.starts.Auto``; else the first is at the principal components, the others random.
     warm_start : bool
         Whether to start from the components of the last fit, if they have the right shape.
     verbose : int
@@ -299,12 +300,16 @@ class SparsePCA(OrthogonalTransformer):
         return unit
 
     def _first_start(self, data: Samples, problem: Problem) -> Array:
-        return leading_components(problem, 1e-12 if self._any_basis(data) else _START_TOLERANCE)
+        return principal_components(problem, 1e-12 if self._any_basis(data) else _START_TOLERANCE)
 
     def _default_solver(self) -> Solver[Any]:
         return named(DEFAULT_SOLVER, **(_SHORT_STAGES if self.weight is None else {}))
 
     def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array, bool]:
+        previous = first and self._previous_solution(data, problem) is not None
+        if not previous and self._method(warm=False).auto_start and Auto().knows(problem):
+            drawn = Auto().draw(problem, seed)
+            return drawn.X, drawn.near
         X0, warm = super()._start(data, problem, seed, first=first)
         if warm and self.weight is None and not self._any_basis(data):
             X0 = _exact.trim(problem, X0, self._count(data))

@@ -126,6 +126,8 @@ class Solver(abc.ABC, Generic[S]):
     scope: ClassVar[Scope]
     compilable: ClassVar[bool] = True
     """Whether the step may be handed to a library's compiler."""
+    auto_start: ClassVar[bool] = False
+    """Whether a run without X0 begins where ``starts.Auto`` says; published methods begin at a random point."""
 
     @property
     @abc.abstractmethod
@@ -144,6 +146,10 @@ class Solver(abc.ABC, Generic[S]):
     @abc.abstractmethod
     def init(self, problem: Problem, X0: Array) -> S:
         """The state before the first iteration, at a feasible X0."""
+
+    def init_near(self, problem: Problem, X0: Array) -> S:
+        """The same at an X0 near a solution: a method that explores first stays near its start instead."""
+        return self.init(problem, X0)
 
     @abc.abstractmethod
     def step(self, problem: Problem, state: S) -> S:
@@ -167,6 +173,10 @@ class Solver(abc.ABC, Generic[S]):
         A method whose step is a block of iterations, or has inner iterations, counts those.
         """
         return state.t
+
+    def add_work(self, state: S, products: int) -> S:
+        """The state with the products that its start took; where iterations are all that is counted, as it is."""
+        return state
 
     def finished(self, state: S) -> bool:
         """Whether the method has come to its own end: further steps would change nothing."""

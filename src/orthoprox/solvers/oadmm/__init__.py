@@ -116,6 +116,7 @@ class OADMM(Solver[OADMMState]):
     complexity: ClassVar[str] = "O(eps^-3)"
     scope: ClassVar[Scope] = Scope()
     compilable: ClassVar[bool] = False
+    auto_start: ClassVar[bool] = True
 
     explore: int = EXPLORE
     block: int = BLOCK
@@ -178,13 +179,19 @@ class OADMM(Solver[OADMMState]):
     # ------------------------------------------------------------------ the phases
 
     def init(self, problem: Problem, X0: Array) -> OADMMState:
-        inner: Any = None
         if self.homotopy and self.explore > 0 and follows_homotopy(problem, self.fast or choose_blocks(problem)):
             inner = self._homotopy.init(problem, X0)
-            phase = Phase.HOMOTOPY
-        if inner is None or inner.finished:
-            inner = self.blocks(problem).init(problem, X0)
-            phase = Phase.ROAM
+            if not inner.finished:
+                return self._begin(problem, Phase.HOMOTOPY, inner)
+        return self._begin(problem, Phase.ROAM, self.blocks(problem).init(problem, X0))
+
+    def init_near(self, problem: Problem, X0: Array) -> OADMMState:
+        inner = self.blocks(problem).init(problem, X0)
+        if isinstance(inner, ProjectionsState):
+            inner = replace(inner, rises=math.ceil(self.tuning.midway * self.explore))
+        return self._begin(problem, Phase.ROAM, inner)
+
+    def _begin(self, problem: Problem, phase: Phase, inner: Any) -> OADMMState:
         attempts = self._finish.begin(problem, inner.at)
         state = OADMMState(
             t=0,
@@ -295,6 +302,9 @@ class OADMM(Solver[OADMMState]):
 
     def work(self, state: OADMMState) -> int:
         return state.work
+
+    def add_work(self, state: OADMMState, products: int) -> OADMMState:
+        return replace(state, work=state.work + products)
 
     def measured(self, state: OADMMState) -> Measured:
         reported = self._reported(state)

@@ -29,6 +29,9 @@ class Tuning:
         block below this times the largest of the last ones. Chosen for the penalty; the guard took it over from 0.999.
     wild : float
         Share of the gradient. Where Crit is larger after roaming, the iterates have not settled and the penalty rises.
+    midway : float
+        Share of the rises that a start near a solution leaves out: at the first penalty it would be lost, at the last
+        one iterates creep. Among 0.5, 0.8 and 1, on the data of docs/decisions/016-starts.md.
     rise : float
         Factor on the penalty, at every rise past its last value.
     refusal : int
@@ -85,6 +88,7 @@ class Tuning:
 
     falls: float = 0.99
     wild: float = 0.03
+    midway: float = 0.5
     rise: float = 1.05
     refusal: int = 4
     most: float = 4.0
