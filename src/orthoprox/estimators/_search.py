@@ -10,6 +10,7 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.covariance import SampleCovariance
 from orthoprox.driver import Iterations, Result, Status, solve
+from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
 from orthoprox.estimators._input import Samples
 from orthoprox.problem import Problem
@@ -33,6 +34,7 @@ def search_run(
     start: Array | None,
     max_iter: int,
     tol: float,
+    verbose: bool,
 ) -> Result[Any]:
     """A search, and its best point measured by the problem; Ctrl-C keeps the best so far, if there is one."""
     progress = Progress(most=max_iter)
@@ -46,6 +48,7 @@ def search_run(
     if progress.over:
         status = Status.ITERATIONS
     X = np.asarray(progress.best, dtype=data.like.dtype)
-    result = solve(problem, solver, problem.M.project(X), stop=Iterations(0))
+    observers = [Bar(always=True)] if verbose else []
+    result = solve(problem, solver, problem.M.project(X), stop=Iterations(0), observers=observers)
     result = replace(result, X=X, status=status, iterations=progress.rounds)
     return _exact.finish_on_support(problem, result, tol)

@@ -29,7 +29,7 @@ from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.starts import Auto
 from orthoprox.starts._directions import principal_components
-from orthoprox.supports import Allowance
+from orthoprox.supports import Allowance, is_small
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
 _SHORT_STAGES = {"block": 10, "rounds": 3}
@@ -228,7 +228,7 @@ class SparsePCA(OrthogonalTransformer):
         if rank == self.n_components_:
             return super()._solve(data)
         self._notes.append(rank_note(rank, self.n_components_))
-        if self._any_basis(data):
+        if self._any_basis(data) or (self._searches(data) and is_small(data.n_features, self._allowance(data))):
             return super()._solve(data)
         extra = self.n_components_ - rank
         inside = features_for_rank(data, extra)
@@ -316,7 +316,7 @@ class SparsePCA(OrthogonalTransformer):
         return X0, warm
 
     def _run(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> Result[Any]:
-        if self.weight is not None or self.solver != AUTO or self._any_basis(data):
+        if not self._searches(data):
             return super()._run(data, problem, seed, first=first)
         start = self._previous_solution(data, problem) if first else None
         return search_run(
@@ -329,6 +329,7 @@ class SparsePCA(OrthogonalTransformer):
             start=None if start is None else _exact.trim(problem, start, self._count(data)),
             max_iter=self.max_iter,
             tol=self.tol,
+            verbose=bool(self.verbose),
         )
 
     def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
@@ -337,7 +338,7 @@ class SparsePCA(OrthogonalTransformer):
         return _exact.polish_to_count(problem, result, self._count(data), self.tol)
 
     def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
-        if self.weight is not None or self.solver == AUTO:
+        if self.weight is not None or self._searches(data):
             return result
         return _exact.compare_with_greedy(problem, result, self._count(data), self.tol)
 
@@ -377,6 +378,10 @@ class SparsePCA(OrthogonalTransformer):
         if not isinstance(count, int) and np.any(np.count_nonzero(X, axis=0)[order] > count):
             return X  # in the order of the caps
         return X[:, order]
+
+    def _searches(self, data: Samples) -> bool:
+        """Whether the fit is a search for supports."""
+        return self.weight is None and self.solver == AUTO and not self._any_basis(data)
 
     def _any_basis(self, data: Samples) -> bool:
         """Whether every basis of the subspace is equally good; then the fit shows the principal axes."""

@@ -3,7 +3,16 @@
 from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.levels import Effort, search_levels
 from orthoprox.supports.progress import Progress
-from orthoprox.supports.search import EFFORTS, find_components
+from orthoprox.supports.search import EFFORTS, find_components, is_small
 from orthoprox.supports.splice import search_splices
 
-__all__ = ["EFFORTS", "Allowance", "Effort", "Progress", "find_components", "search_levels", "search_splices"]
+__all__ = [
+    "EFFORTS",
+    "Allowance",
+    "Effort",
+    "Progress",
+    "find_components",
+    "is_small",
+    "search_levels",
+    "search_splices",
+]

@@ -10,7 +10,6 @@ from orthoprox._types import Array
 from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.newton import Slots, restore, variance
 from orthoprox.supports.points import Points, Worth, plane_gain
-from orthoprox.supports.progress import Progress
 
 _STEPS = 4  # of Newton's method, to judge an exchange
 _HOPE = 0.03  # of the variance: an estimate may be this far too low
@@ -26,9 +25,7 @@ class Move:
     enter: tuple[tuple[int, int], ...]
 
 
-def exchange(
-    C: Array, points: Points, allowance: Allowance, tries: int, rounds: int, keep: int, progress: Progress
-) -> Points:
+def exchange(C: Array, points: Points, allowance: Allowance, tries: int, rounds: int, keep: int) -> Points:
     """Improve each point by its best exchange, again and again; the worse half is dropped until ``keep`` are left.
 
     Parameters
@@ -42,8 +39,6 @@ def exchange(
     """
     live = np.ones(len(points), dtype=bool)
     for _ in range(rounds):
-        if not progress.tick():
-            break
         found = _neighbours(C, points, np.flatnonzero(live), allowance, tries)
         live[:] = False
         if found is None:

@@ -7,7 +7,7 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.newton import variance
-from orthoprox.supports.points import Points, orthonormalise
+from orthoprox.supports.points import Points, join, orthonormalise
 
 _DENSE = 2  # power steps before entries are dropped
 _TURNS = 6  # steps of the truncated power method: supports hardly change after that
@@ -21,7 +21,25 @@ def turned(C: Array, V: Array, allowance: Allowance, most: int, turns: Array) ->
         S = allowance.choose(np.abs(Y))
         Z = np.where(S, Y, 0.0)
         X = polar(Z)
-    return _points(C, Z, S)
+    return join(_points(C, Z, S), singles(np.diag(C), C, allowance))
+
+
+def singles(diagonal: Array, columns: Array, allowance: Allowance) -> Points:
+    """The features of largest variance, one in each column: a point that there always is.
+
+    Parameters
+    ----------
+    diagonal : array, shape (n,)
+    columns : array, shape (n, n)
+        C, by whose columns the supports are filled up.
+    allowance : Allowance
+    """
+    first = np.argsort(-diagonal, kind="stable")[: allowance.r]
+    X = np.zeros((1, len(diagonal), allowance.r))
+    X[0, first, np.arange(allowance.r)] = 1.0
+    sizes = np.abs(columns[:, first])
+    S = allowance.choose(np.where(X != 0, 2.0 * np.max(diagonal) + 1.0, sizes))
+    return Points(X, S, np.sum(diagonal[first])[None])
 
 
 def recreated(
@@ -43,7 +61,8 @@ def recreated(
         Y = (Y - fixed @ (fixed.transpose(0, 2, 1) @ Y)) * free
         mask = _masks(np.abs(Y), S, free, allowance)
         Z = polar(np.where(mask, Y, 0.0) if step >= _DENSE else Y) * free
-    return _points(C, np.where(free, Z, 2.0 * X), mask)  # the fixed columns are longer, so they come first
+    found = _points(C, np.where(free, Z, 2.0 * X), mask)  # the fixed columns are longer, so they come first
+    return found if len(found) > 0 else None
 
 
 def _masks(sizes: Array, S: Array, free: Array, allowance: Allowance) -> Array:

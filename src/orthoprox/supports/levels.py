@@ -139,7 +139,9 @@ class _Search:
     def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
         effort = self.effort
         points = points.improve(self.C, _STEPS).best(race)
-        return exchange(self.C, points, allowance, effort.tries, effort.rounds, keep, self.progress).best(keep)
+        if self.progress.tick():
+            points = exchange(self.C, points, allowance, effort.tries, effort.rounds, keep)
+        return points.best(keep)
 
     def _turns(self, r: int) -> Array:
         """The same random turns at every level."""

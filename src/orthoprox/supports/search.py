@@ -27,6 +27,11 @@ _STEPS = 8  # of Newton's method at a start
 _ENLARGED = 5  # how often a working set may grow
 
 
+def is_small(n: int, allowance: Allowance) -> bool:
+    """Whether a problem is searched level by level."""
+    return n <= _FEATURES and allowance.total <= _ENTRIES
+
+
 def find_components(
     C: Covariance,
     allowance: Allowance,
@@ -68,8 +73,9 @@ def find_components(
     effort = EFFORTS[effort] if isinstance(effort, str) else effort
     progress = Progress() if progress is None else progress
     rng = np.random.default_rng(seed)
-    wide = C.n > _FEATURES or allowance.total > _ENTRIES
-    inside = first_features(C, leading_vectors(C, allowance.r), allowance) if wide else np.arange(C.n)
+    inside = np.arange(C.n)
+    if not is_small(C.n, allowance):
+        inside = first_features(C, leading_vectors(C, allowance.r), allowance)
     if start is not None:
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
         progress.offer(_improve(_enter(C, inside, progress), start[inside], allowance, effort, rng, progress))
@@ -92,7 +98,7 @@ def _search(
     C: Covariance, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress
 ) -> Points:
     """From scratch."""
-    if C.n <= _FEATURES and allowance.total <= _ENTRIES:
+    if is_small(C.n, allowance):
         V = leading_vectors(C, min(C.n, 2 * allowance.r))
         return search_levels(C.dense(), V, allowance, effort, rng, progress)
     return search_splices(C, leading_vectors(C, allowance.r), allowance, effort, rng, progress)
@@ -103,9 +109,9 @@ def _improve(
 ) -> Points:
     """From a point, by exchanges."""
     points = search_splices(C, X, _cut(allowance, C.n), effort, rng, progress, start=X)
-    if C.n <= _FEATURES and allowance.total <= _ENTRIES:
+    if is_small(C.n, allowance):
         points = points.improve(C.dense(), _STEPS)
-        points = exchange(C.dense(), points, allowance, effort.tries, effort.rounds, 1, progress)
+        points = exchange(C.dense(), points, allowance, effort.tries, effort.rounds, 1)
     return points.best(1)
 
 

@@ -125,4 +125,7 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
         X = polar(Z)
-    return join(*taken)
+    first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
+    E = np.zeros((1, C.n, allowance.r))
+    E[0, first, np.arange(allowance.r)] = 1.0
+    return join(*taken, _at(C, E, allowance))  # single features: a point that there always is
