@@ -13,7 +13,8 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import ShuffleSplit
 
 from orthoprox import SparsePCA, sparse_pca_path
-from orthoprox.estimators import SparsePCAPath
+from orthoprox.estimators import SparsePCAPath, _search
+from orthoprox.supports.points import Points
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +115,24 @@ def test_a_path_of_standardised_features_for_a_share_of_variance(X: np.ndarray) 
     assert len(told) == 1 and "error" not in str(sparse_pca_path(X, 2, n_nonzero=[8])) and "error" in str(bare)
 
 
-def test_a_later_point_begins_at_the_one_before(X: np.ndarray) -> None:
-    """From dense to sparse no more than the warm starts take, and no fit is worse than what trimming leaves."""
-    path = sparse_pca_path(X, 2, n_nonzero=[12, 8])
-    chain = SparsePCA(2, n_nonzero=12, warm_start=True).fit(X)
-    chain.set_params(n_nonzero=8).fit(X)
-    assert np.array_equal(path.components[0], chain.components_) and chain.n_iter_ <= 3
+@pytest.mark.parametrize("poor", [False, True])
+def test_more_nonzeros_never_keep_less(poor: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By construction: also where the search from scratch finds next to nothing at every other number."""
+    D = np.random.default_rng(4).standard_normal((30, 9)) @ np.random.default_rng(5).standard_normal((9, 9))
+    if poor:
+
+        def search(*given: Any, **rest: Any) -> Any:
+            calls.append(1)
+            return worst(*given, **rest) if rest["start"] is None and len(calls) % 2 else found(*given, **rest)
+
+        def worst(C: Any, allowance: Any, *, progress: Any, **rest: Any) -> None:
+            E = np.eye(C.n)[None, :, -2:]
+            progress.offer(Points(E, E != 0, np.zeros(1)))
+
+        calls, found = [], _search.find_components
+        monkeypatch.setattr(_search, "find_components", search)
+    kept = sparse_pca_path(D, 2, n_nonzero=range(2, 17)).variance_ratio
+    assert np.all(np.diff(kept) >= -1e-12) and kept[-1] > kept[0]
 
 
 @pytest.mark.parametrize("kind", [pandas.DataFrame, csr_array])
@@ -131,7 +144,7 @@ def test_every_kind_of_input(kind: Any, X: np.ndarray, path: SparsePCAPath) -> N
 
 
 def test_the_default_grid_reaches_from_few_to_all() -> None:
-    path = sparse_pca_path(np.random.default_rng(5).standard_normal((20, 30)), 2, max_iter=50)
+    path = sparse_pca_path(np.random.default_rng(5).standard_normal((20, 30)), 2)
     assert path.n_nonzero[0] == 2 and path.n_nonzero[-1] == 60 and 8 <= len(path.n_nonzero) <= 10
 
 

@@ -16,10 +16,11 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
 from draws import sparse
-from orthoprox import SparsePCA, Status, named, solve
+from orthoprox import SparsePCA, Status, named
 from orthoprox.datasets import load
 from orthoprox.estimators import _sparsity
-from orthoprox.solvers import OADMM
+from orthoprox.supports import find_components
+from orthoprox.supports.exchange import exchange
 
 PER = 3
 
@@ -104,7 +105,7 @@ def test_of_several_starts_the_best_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(SparsePCA, "_run", watched)
     greedy = "orthoprox.estimators._exact.compare_with_greedy"
     monkeypatch.setattr(greedy, lambda problem, result, *_: result)  # it would win
-    fitted = SparsePCA(3, n_nonzero=7, n_init=6, random_state=0).fit(X)
+    fitted = SparsePCA(3, n_nonzero=7, n_init=6, solver="oadmm", random_state=0).fit(X)
     assert len(objectives) == 6 and max(objectives) > min(objectives) + 1e-3
     assert fitted.result_.objective == min(objectives)
 
@@ -139,27 +140,35 @@ def test_a_warm_start_with_fewer_nonzeros_begins_with_the_largest_of_the_last_fi
     fitted = SparsePCA(3, n_nonzero=20, warm_start=True).fit(X)
     V, starts = fitted.components_, []
 
-    def watched(problem: Any, solver: Any, X0: np.ndarray, **rest: Any) -> Any:
-        starts.append(X0.T)
-        return solve(problem, solver, X0, **rest)
+    def watched(*given: Any, start: np.ndarray, **rest: Any) -> Any:
+        starts.append(start.T)
+        return find_components(*given, start=start, **rest)
 
-    monkeypatch.setattr("orthoprox.estimators._stages.solve", watched)
+    monkeypatch.setattr("orthoprox.estimators._search.find_components", watched)
     fitted.set_params(n_nonzero=None).set_params(**wish).fit(X)
     (start,) = starts
     assert np.max(np.abs(start @ start.T - np.eye(3))) <= 1e-12
     assert np.count_nonzero(start) <= most and np.all(V[start != 0] != 0)
 
 
-def test_ctrl_c_is_told_although_the_point_is_made_critical_on_its_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, _ = planted()
+@pytest.mark.parametrize("moment", [1, 2, 5, 9])
+def test_ctrl_c_in_a_search_keeps_the_best_so_far(moment: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, calls = planted()[0], []
 
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
+    def interrupted(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == moment:
+            raise KeyboardInterrupt
+        return exchange(*given)
 
-    monkeypatch.setattr(OADMM, "step", interrupted)
+    monkeypatch.setattr("orthoprox.supports.levels.exchange", interrupted)
+    if moment == 1:  # there is nothing to keep yet
+        with pytest.raises(KeyboardInterrupt):
+            SparsePCA(3, n_nonzero=9).fit(X)
+        return
     with pytest.warns(ConvergenceWarning, match="interrupted in run 1 of 2"):
         fitted = SparsePCA(3, n_nonzero=9, n_init=2).fit(X)
-    assert exact(fitted) and np.count_nonzero(fitted.components_) <= 9
+    assert exact(fitted) and np.count_nonzero(fitted.components_) <= 9 and len(calls) == moment
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_more_components_than_the_rank_are_single_features_and_cost_nothing(
         sizes.append((problem.M.n, problem.M.r))
         return solve(problem, *given, **rest)
 
-    monkeypatch.setattr("orthoprox.estimators._stages.solve", watched)
+    monkeypatch.setattr("orthoprox.estimators._search.solve", watched)
     with pytest.warns(UserWarning, match="n_components = 40 is more than the rank of the data, 19") as told:
         fitted = SparsePCA(40, **wish).fit(X)
     assert sizes == [(n - 21, 19)]

@@ -101,7 +101,7 @@ class SparsePCAPath:
 def sparse_pca_path(
     X: Any, n_components: float = 2, *, n_nonzero: Sequence[float] | None = None, cv: Any = None, **settings: Any
 ) -> SparsePCAPath:
-    """Fit :class:`SparsePCA` for many numbers of nonzeros, each from the solution before, from dense to sparse.
+    """Fit :class:`SparsePCA` for many numbers of nonzeros, each also from the solution before, from few to many.
 
     Parameters
     ----------
@@ -172,18 +172,26 @@ def _errors(settings: dict[str, Any], X: Any, counts: list[int], train: Array, t
 
 
 def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA]:
-    """A fit for every number of nonzeros, made from the largest one down, each from the one before.
+    """A fit for every number of nonzeros, in rising order.
 
-    Principal components say little about where to put zeros, so the first sparse fit after them starts afresh.
+    The solution with fewer nonzeros is allowed at the next number too. What a search from there finds is kept where it
+    is better than one from scratch, so no larger number ever keeps less.
     """
     fits: list[SparsePCA] = []
-    for k in reversed(counts):
-        sparse_before = fits and fits[-1].n_nonzero < fits[-1].components_.size
-        model = copy.copy(fits[-1]) if sparse_before else SparsePCA(warm_start=True, **settings)
-        model.set_params(n_nonzero=k)
-        model._fit(model._read(X))  # what there is to tell of the data was told before
-        fits.append(model)
-    return fits[::-1]
+    for k in counts:
+        model = _fit_one(SparsePCA(**settings), k, X)
+        if fits:
+            warm = _fit_one(copy.copy(fits[-1]).set_params(warm_start=True), k, X)
+            model = max(model, warm, key=lambda fit: float(np.sum(fit.explained_variance_ratio_)))
+        fits.append(model.set_params(warm_start=False))
+    return fits
+
+
+def _fit_one(model: SparsePCA, k: int, X: Any) -> SparsePCA:
+    """A fit without what there is to tell of the data, which was told before."""
+    model.set_params(n_nonzero=k)
+    model._fit(model._read(X))
+    return model
 
 
 def _grid(n_nonzero: Sequence[float] | None, n: int, r: int) -> list[int]:

@@ -79,7 +79,7 @@ def _neighbours(
     if not feasible.any():
         return None
     X, Sn = X[feasible], Sn[feasible]
-    return Points(X, Sn, variance(C, X)).improve(C, _STEPS), np.asarray(owner)[feasible]
+    return Points(X, Sn, variance(C, X)).improve(C, _STEPS, near=True), np.asarray(owner)[feasible]
 
 
 def _apply(C: Array, X: Array, S: Array, move: Move) -> tuple[Array, Array]:

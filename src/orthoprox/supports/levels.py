@@ -82,15 +82,12 @@ def search_levels(
     whole: Points | None = None
     for level in (allowance.equal_caps() if allowance.slack else allowance).grid():
         part = search.level(part, level)
-        progress.offer(part)
         if allowance.slack:
             whole = search.share_out(whole, part, allowance.with_total(level.total))
-            progress.offer(whole)
         if progress.over:
             break
     if whole is not None and not progress.over:
         whole = search.share_out(whole, None, allowance)
-        progress.offer(whole)
     return whole if whole is not None else part  # type: ignore[return-value]  # there is a level at least
 
 
@@ -141,7 +138,9 @@ class _Search:
         points = points.improve(self.C, _STEPS).best(race)
         if self.progress.tick():
             points = exchange(self.C, points, allowance, effort.tries, effort.rounds, keep)
-        return points.best(keep)
+        points = points.best(keep)
+        self.progress.offer(points)
+        return points
 
     def _turns(self, r: int) -> Array:
         """The same random turns at every level."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -16,6 +16,11 @@ _FEASIBLE = 1e-9  # how far from orthonormal a point may be on the way
 _CHORDS = 3  # steps with the Jacobian of the point before, which cost little
 _FAR = 10.0  # a point this far off is given up
 _RESTORE = 6  # Gauss-Newton steps, which converge quadratically
+
+
+@lru_cache
+def _pairs(r: int) -> tuple[Array, Array]:
+    return np.triu_indices(r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +41,10 @@ class Slots:
     def take(self, which: Array) -> Slots:
         return Slots(self.rows[which], self.columns[which], self.r)
 
-    @cached_property
+    @property
     def pairs(self) -> tuple[Array, Array]:
         """The constraints x_a'x_b = 1 or 0, one for each pair a <= b."""
-        return np.triu_indices(self.r)
+        return _pairs(self.r)
 
     @cached_property
     def sides(self) -> tuple[Array, Array]:
@@ -64,7 +69,7 @@ class Slots:
     def violation(self, X: Array) -> Array:
         """X'X - I, one number for each constraint, shape (N, q)."""
         a, b = self.pairs
-        return (X.transpose(0, 2, 1) @ X - np.eye(self.r))[:, a, b]
+        return (X.transpose(0, 2, 1) @ X)[:, a, b] - (a == b)
 
     def jacobian(self, X: Array) -> Array:
         """The derivative of the constraints along the entries, shape (N, q, p)."""
@@ -74,11 +79,12 @@ class Slots:
         return first * R[:, b] + second * R[:, a]
 
 
-def maximise(C: Array, X: Array, slots: Slots, steps: int) -> tuple[Array, Array]:
+def maximise(C: Array, X: Array, slots: Slots, steps: int, *, near: bool = False) -> tuple[Array, Array]:
     """Improve tr(X'CX) over orthonormal X with these supports; return points and values.
 
-    A Newton step solves for the second-order model in the tangent space; where the Hessian is not definite and the
-    step goes down, the gradient takes its place. Every step is shortened until it improves, so no value ever falls.
+    A Newton step solves for the second-order model in the tangent space. Where the Hessian is not definite, curvatures
+    are taken by their absolute value, so that steps lead away from saddles. Every step is shortened until it improves,
+    so no value ever falls.
 
     Parameters
     ----------
@@ -87,14 +93,16 @@ def maximise(C: Array, X: Array, slots: Slots, steps: int) -> tuple[Array, Array
         Orthonormal points with zeros off their supports.
     slots : Slots
     steps : int
+    near : bool
+        Whether the points are near maxima; then curvatures are looked at only where a step is not as good as along the
+        gradient.
     """
     model = _Model(C, slots)
     values, radius = variance(C, X), np.full(len(X), _RADIUS)
-    live = np.arange(len(X))
+    live, bent, part = np.arange(len(X)), np.full(len(X), not near), slots
     X = X.copy()
     for _ in range(steps):
-        part = slots if len(live) == len(X) else slots.take(live)
-        d, inverse = model.step(X[live], part, live)
+        d, inverse, bent[live] = model.step(X[live], part, live, bent[live])
         length = np.linalg.norm(d, axis=1)
         d *= np.minimum(1.0, radius[live] / np.maximum(length, 1e-300))[:, None]
         Y, feasible = restore(part.add(X[live], d), part, inverse)
@@ -104,7 +112,8 @@ def maximise(C: Array, X: Array, slots: Slots, steps: int) -> tuple[Array, Array
         X[live[better]], values[live[better]] = Y[better], new[better]
         radius[live] = np.where(better, np.minimum(2 * radius[live], 1.0), np.minimum(length, radius[live]) / 4)
         going = np.where(better, gained > 1e-10 * values[live], radius[live] > 1e-3)
-        live = live[going]
+        if not going.all():
+            live, part = live[going], part.take(going)
         if len(live) == 0:
             break
     return X, values
@@ -125,17 +134,17 @@ def restore(X: Array, slots: Slots, inverse: Array | None = None, accuracy: floa
     accuracy : float
         The largest entry of X'X - I.
     """
-    X, off = X.copy(), np.arange(len(X))
+    X, off, part = X.copy(), np.arange(len(X)), slots
     feasible = np.zeros(len(X), dtype=bool)
     for i in range(_RESTORE + 1):
-        part = slots if len(off) == len(X) else slots.take(off)
         c = part.violation(X[off])
         size = np.abs(c).max(axis=1)
         feasible[off] = size <= accuracy
         going = (size > accuracy) & (size < _FAR)
         if i == _RESTORE or not bool(going.any()):
             break
-        off, c, part = off[going], c[going], part.take(going)
+        if not going.all():
+            off, c, part = off[going], c[going], part.take(going)
         if inverse is None or i >= _CHORDS:
             J = part.jacobian(X[off])
             K = np.linalg.solve(_gram(J), J)
@@ -165,8 +174,8 @@ class _Model:
         self.shared = rows[:, :, None] == rows[:, None, :]
         self.top = float(np.linalg.norm(C, 2)) if C.shape[0] <= 500 else float(np.max(np.sum(np.abs(C), axis=1)))
 
-    def step(self, X: Array, slots: Slots, which: Array) -> tuple[Array, Array]:
-        """A tangent step for each point, up the second-order model, and the pseudo-inverse of the Jacobian."""
+    def step(self, X: Array, slots: Slots, which: Array, bent: Array) -> tuple[Array, Array, Array]:
+        """A tangent step for each point, the pseudo-inverse of the Jacobian, and where the Hessian is not definite."""
         J, p = slots.jacobian(X), slots.rows.shape[1]
         K = np.linalg.solve(_gram(J), J)
         N = J.transpose(0, 2, 1) @ K  # the projection onto the normal space
@@ -177,17 +186,21 @@ class _Model:
         NH = N @ H
         A = NH + NH.transpose(0, 2, 1) - H - NH @ N + self.top * N  # minus the Hessian on the tangent space
         A[:, np.arange(p), np.arange(p)] += _SHIFT * self.top
-        d = np.linalg.solve(A, g[:, :, None])[:, :, 0]
-        bent = np.einsum("kp,kp->k", d, g) < np.einsum("kp,kp->k", g, g) / (4 * self.top)
+        d = np.zeros_like(g)
+        if not bent.all():
+            d[~bent] = np.linalg.solve(A[~bent], g[~bent, :, None])[:, :, 0]
+        bent = bent | (np.einsum("kp,kp->k", d, g) < np.einsum("kp,kp->k", g, g) / (4 * self.top))
         if bent.any():
-            d[bent] = self._flip(A[bent], g[bent])
-        return d - np.einsum("kpq,kq->kp", N, d), K
+            d[bent], definite = self._flip(A[bent], g[bent])
+            bent[bent] = ~definite
+        return d - np.einsum("kpq,kq->kp", N, d), K, bent
 
-    def _flip(self, A: Array, g: Array) -> Array:
-        """Newton's step with the absolute values of the curvatures, which goes up where the Hessian is not definite."""
+    def _flip(self, A: Array, g: Array) -> tuple[Array, Array]:
+        """Newton's steps with the absolute values of the curvatures, and where these were positive."""
         e, V = np.linalg.eigh(A)
         g = np.einsum("kpq,kp->kq", V, g)
-        return np.einsum("kpq,kq->kp", V, g / np.maximum(np.abs(e), 1e-6 * self.top))
+        d = np.einsum("kpq,kq->kp", V, g / np.maximum(np.abs(e), 1e-6 * self.top))
+        return d, e[:, 0] > -1e-6 * self.top
 
     def _hessian(self, slots: Slots, y: Array, which: Array) -> Array:
         a, b = slots.pairs

@@ -45,9 +45,9 @@ class Points:
         """What their entries are worth."""
         return worth(self.X, self.S, C @ self.X, np.diag(C))
 
-    def improve(self, C: Array, steps: int) -> Points:
+    def improve(self, C: Array, steps: int, *, near: bool = False) -> Points:
         """Newton steps on the supports."""
-        X, values = maximise(C, self.X, Slots.of(self.S), steps)
+        X, values = maximise(C, self.X, Slots.of(self.S), steps, near=near)
         return Points(X, self.S, values)
 
 

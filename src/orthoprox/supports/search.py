@@ -22,6 +22,7 @@ EFFORTS = {
 """How far a search goes."""
 _ENTRIES = 100  # the most entries for a search level by level, whose Newton steps grow with their cube
 _FEATURES = 100  # and features
+_COLUMNS = 10  # and columns, whose constraints are half their square
 _FORMED = 1500  # the most features of a covariance that is formed
 _STEPS = 8  # of Newton's method at a start
 _ENLARGED = 5  # how often a working set may grow
@@ -29,7 +30,7 @@ _ENLARGED = 5  # how often a working set may grow
 
 def is_small(n: int, allowance: Allowance) -> bool:
     """Whether a problem is searched level by level."""
-    return n <= _FEATURES and allowance.total <= _ENTRIES
+    return n <= _FEATURES and allowance.total <= _ENTRIES and allowance.r <= _COLUMNS
 
 
 def find_components(
@@ -55,7 +56,8 @@ def find_components(
     seed : int
         For the random turns of candidates.
     start : array, shape (n, r), optional
-        A point to improve, with no more nonzeros than allowed; the result is at least as good.
+        An orthonormal point with no more nonzeros than allowed, to improve by exchanges instead of a search from
+        scratch. The result is at least as good.
     progress : Progress, optional
         Where rounds are counted and the best point so far is kept.
 
@@ -78,9 +80,11 @@ def find_components(
         inside = first_features(C, leading_vectors(C, allowance.r), allowance)
     if start is not None:
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
-        progress.offer(_improve(_enter(C, inside, progress), start[inside], allowance, effort, rng, progress))
     part = _enter(C, inside, progress)
-    progress.offer(_search(part, _cut(allowance, part.n), effort, rng, progress))
+    if start is None:
+        progress.offer(_search(part, _cut(allowance, part.n), effort, rng, progress))
+    else:
+        progress.offer(_improve(part, start[inside], allowance, effort, rng, progress))
     for _ in range(_ENLARGED if part.n < C.n else 0):
         X = progress.best
         assert X is not None  # one was offered
@@ -111,6 +115,7 @@ def _improve(
     points = search_splices(C, X, _cut(allowance, C.n), effort, rng, progress, start=X)
     if is_small(C.n, allowance):
         points = points.improve(C.dense(), _STEPS)
+    if is_small(C.n, allowance) and progress.tick():
         points = exchange(C.dense(), points, allowance, effort.tries, effort.rounds, 1)
     return points.best(1)
 

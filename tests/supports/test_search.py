@@ -1,0 +1,193 @@
+"""The search for supports: against brute force, monotone, independent of order, for many features."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from orthoprox.covariance import DenseCovariance, SampleCovariance
+from orthoprox.supports import Allowance, Effort, Progress, find_components
+from orthoprox.supports.exchange import exchange
+from orthoprox.supports.newton import Slots, maximise
+from orthoprox.supports.points import Points, orthonormalise
+from orthoprox.supports.wide import entering_features
+
+
+def covariance(seed, n, m=30):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((m, n)) @ rng.standard_normal((n, n))
+    B /= np.linalg.norm(B, axis=0)
+    return B.T @ B
+
+
+def variance(C, X):
+    return float(np.sum(X * (C @ X)))
+
+
+def check(C, X, allowance):
+    assert allowance.holds(X) and np.max(np.abs(X.T @ X - np.eye(allowance.r))) <= 1e-8
+    return variance(C, X)
+
+
+def of_caps(*caps):
+    return Allowance(sum(caps), caps)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_component_is_the_best_of_all(seed):
+    C, k = covariance(seed, 9), 3 + seed % 3
+    best = max(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in itertools.combinations(range(9), k))
+    assert check(C, find_components(DenseCovariance(C), of_caps(k)), of_caps(k)) == pytest.approx(best, rel=1e-7)
+
+
+def brute_force(C, k, starts=4):
+    """The best of all pairs of supports with k entries, each from several starts."""
+    n, rng = len(C), np.random.default_rng(0)
+    sets = list(itertools.combinations(range(n), k))
+    masks = np.zeros((len(sets), n), dtype=bool)
+    for i, s in enumerate(sets):
+        masks[i, list(s)] = True
+    pairs = [(i, j) for i in range(len(sets)) for j in range(i + 1)]
+    S = np.repeat(np.stack([masks[[i, j]].T for i, j in pairs]), starts, axis=0)
+    X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
+    return float(np.max(maximise(C, X, Slots.of(S), 30)[1]))
+
+
+@pytest.mark.parametrize(("seed", "n", "k"), [(0, 6, 2), (1, 6, 3), (2, 6, 4), (3, 7, 3), (4, 5, 3)])
+def test_two_components_are_the_best_of_all_supports(seed, n, k):
+    C = covariance(seed, n)
+    assert check(C, find_components(DenseCovariance(C), of_caps(k, k)), of_caps(k, k)) >= brute_force(C, k) * (1 - 1e-6)
+
+
+def test_more_is_never_worse_and_a_total_never_worse_than_its_parts():
+    C = covariance(0, 10)
+    caps = [check(C, find_components(DenseCovariance(C), of_caps(k, k, k)), of_caps(k, k, k)) for k in range(1, 5)]
+    totals = {K: find_components(DenseCovariance(C), Allowance(K, (10,) * 3)) for K in range(3, 13)}
+    kept = [check(C, X, Allowance(K, (10,) * 3)) for K, X in totals.items()]
+    assert np.all(np.diff(caps) >= -1e-9) and np.all(np.diff(kept) >= -1e-9)
+    assert np.all(np.array(kept[::3]) >= np.array(caps) - 1e-9)
+
+
+def test_both_counts_and_unequal_caps_hold():
+    C = covariance(7, 12)
+    for allowance in (Allowance(9, (5, 4, 4)), of_caps(1, 6, 3), Allowance(3, (2, 2, 2)), of_caps(12, 12)):
+        check(C, find_components(DenseCovariance(C), allowance), allowance)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_features_and_rounding_change_nothing(seed):
+    C, rng = covariance(seed, 12), np.random.default_rng(seed)
+    value = variance(C, find_components(DenseCovariance(C), of_caps(4, 4)))
+    p = rng.permutation(12)
+    moved = C[np.ix_(p, p)] * (1 + 1e-15 * rng.standard_normal((12, 12)))
+    moved = (moved + moved.T) / 2
+    assert variance(moved, find_components(DenseCovariance(moved), of_caps(4, 4))) == pytest.approx(value, rel=1e-6)
+
+
+def test_exchanges_never_go_down():
+    C = covariance(3, 12)
+    rng = np.random.default_rng(0)
+    for allowance in (of_caps(3, 3, 3), Allowance(9, (12, 12, 12))):
+        S = allowance.choose(rng.random((8, 12, 3)))
+        X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
+        points = Points(X, S, np.einsum("kij,kij->k", X, C @ X))
+        better = exchange(C, points, allowance, 3, 10, len(points))
+        assert np.all(better.values >= points.values) and np.mean(better.values) > 1.05 * np.mean(points.values)
+        assert all(allowance.holds(x) for x in better.X)
+
+
+def test_a_start_is_never_lost_and_rounds_are_kept():
+    C = DenseCovariance(covariance(5, 14))
+    allowance = of_caps(3, 3)
+    best = find_components(C, allowance)
+    progress = Progress(most=3)
+    again = find_components(C, allowance, start=best, progress=progress)
+    assert variance(C.C, again) >= variance(C.C, best) - 1e-9
+    cut = Progress(most=2)
+    X = find_components(C, of_caps(6, 6), progress=cut)
+    assert cut.rounds == 2 and cut.over and of_caps(6, 6).holds(X)
+
+
+@pytest.mark.parametrize("kind", ["constant", "equal", "diagonal", "one", "rank"])
+def test_degenerate_covariances(kind):
+    C = covariance(1, 8)
+    if kind == "constant":
+        C[:, 3:] = C[3:] = 0.0
+    elif kind == "equal":
+        C = np.ones((8, 8))
+    elif kind == "diagonal":
+        C = np.diag(np.arange(8.0))
+    elif kind == "one":
+        C = np.zeros((8, 8))
+        C[2, 2] = 1.0
+    else:
+        x = np.arange(1.0, 9.0)
+        C = np.outer(x, x)
+    value = check(C, find_components(DenseCovariance(C), of_caps(2, 2, 2)), of_caps(2, 2, 2))
+    singles = np.sum(np.sort(np.diag(C))[-3:])
+    assert value >= singles - 1e-9
+    assert value <= np.sum(np.linalg.eigvalsh(C)[-3:]) * (1 + 1e-9) + 1e-9
+
+
+# ---------------------------------------------------------------- many entries, many features
+
+
+def planted(n, m=80):
+    """Samples in which the last ten features go together, and ten in the middle."""
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((m, n))
+    B[:, -10:] += 1.5 * rng.standard_normal((m, 1))
+    B[:, n // 2 : n // 2 + 10] += 1.5 * rng.standard_normal((m, 1))
+    return B - B.mean(axis=0)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_groups_among_many_features_are_found(kind):
+    B = planted(1200)
+    C = SampleCovariance(kind(B), np.zeros(1200), 79)
+    X = find_components(C, of_caps(10, 10))
+    rows = np.flatnonzero(np.any(X != 0, axis=1))
+    assert np.array_equal(rows, [*range(600, 610), *range(1190, 1200)]) and of_caps(10, 10).holds(X)
+
+
+def test_features_outside_enter_if_they_would_gain():
+    B = planted(400)
+    C = SampleCovariance(B, np.zeros(400), 79)
+    inside, X = np.arange(300), np.zeros((400, 1))
+    X[[0, 1], 0] = np.sqrt(0.5)
+    found = entering_features(C, X, inside, of_caps(2))
+    assert set(found) == {i for i in range(300, 400) if i in found} and len(found) > 0
+    best = np.zeros((400, 1))
+    best[-10:, 0] = np.linalg.eigh(C.dense()[-10:, -10:])[1][:, -1]
+    assert len(entering_features(C, best, np.arange(390, 400), of_caps(10))) == 0
+
+
+def test_a_total_of_many_is_not_worse_than_equal_parts():
+    B = planted(150, m=30)
+    C = SampleCovariance(B, np.zeros(150), 29)
+    parts, total = of_caps(50, 50, 50), Allowance(150, (150,) * 3)
+    kept = [variance(C.dense(), find_components(C, a)) for a in (parts, total)]
+    assert kept[1] >= kept[0] - 1e-9
+
+
+def test_products_and_blocks_of_a_covariance():
+    rng = np.random.default_rng(1)
+    B = np.where(rng.random((40, 130)) < 0.8, 0.0, rng.standard_normal((40, 130)))
+    c = B.mean(axis=0)
+    wanted = (B - c).T @ (B - c) / 39
+    X = np.zeros((130, 2))
+    X[[3, 77]] = rng.standard_normal((2, 2))
+    some = np.array([5, 2, 100])
+    for C in (SampleCovariance(B, c, 39), SampleCovariance(csr_array(B), c, 39), DenseCovariance(wanted)):
+        assert np.allclose(C.product(X), wanted @ X) and np.allclose(C.dense(), wanted)
+        assert np.allclose(C.product(X + 1.0), wanted @ (X + 1.0)) and np.allclose(C.diagonal, np.diag(wanted))
+        assert np.allclose(C.columns(some), wanted[:, some])
+        assert np.allclose(C.restrict(some).dense(), wanted[np.ix_(some, some)])
+        assert np.allclose(C.products(np.stack([X, 2 * X]))[1], 2 * wanted @ X)
+
+
+def test_an_effort_shrinks_with_the_size():
+    assert Effort(fresh=100).at(400).fresh == 10 and Effort(fresh=100).at(20).fresh == 100
