@@ -19,7 +19,7 @@ from draws import sparse
 from orthoprox import SparsePCA, Status, named
 from orthoprox.datasets import load
 from orthoprox.estimators import _sparsity
-from orthoprox.supports import find_components
+from orthoprox.supports import EFFORTS, find_components
 from orthoprox.supports.exchange import exchange
 
 PER = 3
@@ -326,3 +326,16 @@ def test_columns_of_words_are_named(kind: Any) -> None:
         SparsePCA(1).fit(kind(table))
     with pytest.raises(ValueError, match="Input X contains NaN"):
         SparsePCA(1).fit(kind({"height": [1.0, 2.0, np.nan], "width": [2.0, 1.0, 1.0]}))
+
+
+def test_searches_side_by_side_are_those_one_after_the_other() -> None:
+    X = np.random.default_rng(8).standard_normal((25, 11))
+    one, two = (SparsePCA(3, n_nonzero=9, effort="fast", n_init=3, n_jobs=n, random_state=0).fit(X) for n in (None, 2))
+    assert np.array_equal(one.components_, two.components_) and one.objective_ == two.objective_
+
+
+@pytest.mark.parametrize("wish", [{"n_nonzero": 12}, {"n_nonzero_per_component": 4}], ids=str)
+def test_more_effort_keeps_no_less(wish: dict[str, Any]) -> None:
+    X = np.random.default_rng(9).standard_normal((30, 14))
+    kept = [SparsePCA(3, effort=e, **wish).fit(X).explained_variance_ratio_.sum() for e in EFFORTS]
+    assert kept[2] >= kept[1] - 1e-9 and kept[1] >= kept[0] - 1e-9 and len(kept) == 3

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import abc
+import functools
 import math
 import numbers
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -203,10 +204,11 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
         best: Result[Any] | None = None
         failures: list[RunFailed] = []
-        for i, seed in enumerate(seeds):
+        runs = [functools.partial(self._run, data, problem, int(seed), first=i == 0) for i, seed in enumerate(seeds)]
+        for i, run in enumerate(self._side_by_side(runs)):
             where = f"in run {i + 1} of {self.n_init}"
             try:
-                result = self._run(data, problem, int(seed), first=i == 0)
+                result = run()
             except KeyboardInterrupt:
                 if best is None:
                     raise
@@ -226,6 +228,10 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             )
             warn_caller(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
         return self._close(data, problem, best)
+
+    def _side_by_side(self, runs: Sequence[Callable[[], Result[Any]]]) -> Sequence[Callable[[], Result[Any]]]:
+        """The same runs, perhaps already computed."""
+        return runs
 
     def _close(self, data: Samples, problem: Problem, best: Result[Any]) -> tuple[Result[Any], str]:
         """The last stage; Ctrl-C keeps what it began with."""

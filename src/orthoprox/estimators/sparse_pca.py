@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from orthoprox.estimators import _exact, _sparsity
 from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
+from orthoprox.estimators._parallel import side_by_side
 from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
 from orthoprox.estimators._search import search_run
 from orthoprox.estimators._signs import choose_signs
@@ -40,11 +42,13 @@ class SparsePCA(OrthogonalTransformer):
     r"""Principal components with few nonzero loadings, exactly orthonormal.
 
     At most ``n_nonzero`` entries of ``components_`` differ from zero, and among such orthonormal components these
-    (locally) keep the most variance:
+    should keep the most variance:
 
     .. math:: \max_{VV' = I} \|(X - 1 \mu') V'\|^2 \quad \text{with at most } k \text{ nonzeros in } V
 
-    With ``weight`` instead, a penalty decides how many zeros there are (``orthoprox.models.sparse_pca``).
+    They are found by a search for supports (``orthoprox.supports``): many candidates, each improved by exchanging
+    entries and by Newton's method on what is left. With ``weight`` instead, a penalty decides how many zeros there are
+    (``orthoprox.models.sparse_pca``).
 
     Parameters
     ----------
@@ -67,22 +71,27 @@ class SparsePCA(OrthogonalTransformer):
         ``"standard"`` divides every feature by its standard deviation, so that units play no part: the covariance is
         then the correlation, and ``components_``, variances and ``weight`` are those of standardised features.
         Constant features stay zero.
+    effort : {"fast", "balanced", "thorough"}
+        How far the search goes: how many candidates and exchanges are tried. "thorough" takes some ten times as long
+        as "balanced", "fast" a third.
     solver : str or Solver
-        "auto" for the default method with suitable settings, the name of a method in ``orthoprox.SOLVERS``, or a
-        configured method.
+        "auto" for the search, and with ``weight`` for the default method; or the name of a method in
+        ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.
     max_iter : int
-        The most steps; for ``oadmm`` a step is a block of iterations.
+        The most steps: levels and rounds of the search, or blocks of iterations of ``oadmm``.
     tol : float
         Stop when Crit, relative to its own scale, is at most this.
     n_init : int
-        The number of starts; the result that keeps most variance (or has the lowest objective) is kept. With a weight
-        they come from ``orthoprox.starts.Auto``; else the first is at the principal components, the others random.
+        The number of searches, each with other candidates; the result that keeps most variance is kept. With
+        ``weight``: the number of starts, of which the lowest objective is kept.
+    n_jobs : int, optional
+        How many of these run side by side, as in scikit-learn: None for one after the other, -1 for all processors.
     warm_start : bool
         Whether to start from the components of the last fit, if they have the right shape.
     verbose : int
         Show a progress bar if positive.
     random_state : int, RandomState or None
-        For the random starts; with ``n_init=1`` nothing is random.
+        For the searches or starts after the first; with ``n_init=1`` nothing is random.
 
     Attributes
     ----------
@@ -157,6 +166,7 @@ class SparsePCA(OrthogonalTransformer):
         max_iter: int = 500,
         tol: float = 1e-5,
         n_init: int = 1,
+        n_jobs: int | None = None,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
@@ -172,6 +182,7 @@ class SparsePCA(OrthogonalTransformer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init
+        self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -378,6 +389,9 @@ class SparsePCA(OrthogonalTransformer):
         if not isinstance(count, int) and np.any(np.count_nonzero(X, axis=0)[order] > count):
             return X  # in the order of the caps
         return X[:, order]
+
+    def _side_by_side(self, runs: Sequence[Callable[[], Result[Any]]]) -> Sequence[Callable[[], Result[Any]]]:
+        return runs if self.n_jobs in (None, 1) or len(runs) == 1 else side_by_side(runs, self.n_jobs)
 
     def _searches(self, data: Samples) -> bool:
         """Whether the fit is a search for supports."""

@@ -1,4 +1,10 @@
-"""Search for supports."""
+"""The search for sparse orthonormal components: which entries may differ from zero so that most variance is kept.
+
+``find_components`` is the door. ``allowance`` says how many entries there may be; ``levels`` searches from few entries
+to many, with candidates from ``fresh``, improved by ``exchange`` and by ``newton``, which takes joint Newton steps on
+many supports at once; ``splice`` exchanges many entries at once where there are many, ``wide`` keeps to the features
+that matter. ``points`` holds orthonormal points and what their entries are worth.
+"""
 
 from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.levels import Effort, search_levels
