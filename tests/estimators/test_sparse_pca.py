@@ -334,8 +334,8 @@ def test_searches_side_by_side_are_those_one_after_the_other() -> None:
     assert np.array_equal(one.components_, two.components_) and one.objective_ == two.objective_
 
 
-@pytest.mark.parametrize("wish", [{"n_nonzero": 12}, {"n_nonzero_per_component": 4}], ids=str)
+@pytest.mark.parametrize("wish", [{"n_nonzero": 8}, {"n_nonzero_per_component": 4}], ids=str)
 def test_more_effort_keeps_no_less(wish: dict[str, Any]) -> None:
-    X = np.random.default_rng(9).standard_normal((30, 14))
-    kept = [SparsePCA(3, effort=e, **wish).fit(X).explained_variance_ratio_.sum() for e in EFFORTS]
+    X = np.random.default_rng(9).standard_normal((30, 10))
+    kept = [SparsePCA(2, effort=e, **wish).fit(X).explained_variance_ratio_.sum() for e in EFFORTS]
     assert kept[2] >= kept[1] - 1e-9 and kept[1] >= kept[0] - 1e-9 and len(kept) == 3

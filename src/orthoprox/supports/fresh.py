@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from orthoprox._types import Array
@@ -9,6 +11,7 @@ from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.newton import variance
 from orthoprox.supports.points import Points, join, orthonormalise
 
+_ANEW = 3  # columns made anew at most
 _DENSE = 2  # power steps before entries are dropped
 _TURNS = 6  # steps of the truncated power method: supports hardly change after that
 
@@ -45,11 +48,13 @@ def singles(diagonal: Array, columns: Array, allowance: Allowance) -> Points:
 def recreated(
     C: Array, V: Array, points: Points, allowance: Allowance, most: int, rng: np.random.Generator
 ) -> Points | None:
-    """The best point with one or two columns made anew, from random directions that the other columns leave."""
-    X, S, r = points.X[0], points.S[0], allowance.r
+    """Points of which up to three columns are made anew, from random directions that the other columns leave."""
+    r = allowance.r
     if r == 1:
         return None
-    sets = [(a,) for a in range(r)] + [(a, b) for a in range(r) for b in range(a)]
+    base = rng.integers(len(points), size=most)
+    X, S = points.X[base], points.S[base]
+    sets = [some for size in range(1, min(r, _ANEW) + 1) for some in itertools.combinations(range(r), size)]
     drawn = [sets[i % len(sets)] for i in rng.permutation(max(most, len(sets)))[:most]]
     free = np.zeros((most, 1, r), dtype=bool)
     for i, columns in enumerate(drawn):

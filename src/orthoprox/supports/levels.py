@@ -27,7 +27,7 @@ class Effort:
     fresh : int
         Random turns of the principal components.
     anew : int
-        Candidates made from the best point in which one or two columns are made anew.
+        Candidates made from the best points, of which up to three columns are made anew.
     patience : int
         How often in a row making anew may fail.
     race : int
@@ -106,7 +106,7 @@ class _Search:
         return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
 
     def _anew(self, points: Points, allowance: Allowance) -> Points:
-        """Make columns of the best point anew, until that fails several times."""
+        """Make columns anew, until that fails several times."""
         effort, failed = self.effort.at(allowance.total), 0
         while failed < effort.patience and not self.progress.over:
             anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
