@@ -1,4 +1,4 @@
-"""Runs that must walk together: the same problem written differently, scaled, or solved by a method it reduces to."""
+"""Runs that must walk together: the same problem turned, or solved by a method it reduces to."""
 
 import itertools
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from orthoprox import Problem, Stiefel, iterate, named
-from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK
+from orthoprox.terms import ExplainedVariance, GroupL2
 
-N, R, STEPS = 12, 3, 60
+N, R = 12, 3
 M = Stiefel(N, R)
 B = np.random.default_rng(5).standard_normal((20, N))
 X0 = M.random(8)
@@ -19,28 +19,8 @@ METHODS = {
 }
 
 
-def walk(problem, solver, steps=None):
-    # A Barzilai-Borwein walk magnifies rounding tenfold every few steps: it is compared over fewer.
-    steps = steps or (12 if getattr(solver, "length", "fixed") != "fixed" else STEPS)
-    states = iterate(problem, solver, solver.init(problem, X0))
-    return list(itertools.islice(states, steps + 1))
-
-
-def together(first, second, tolerance=1e-9):
-    gaps = [np.max(np.abs(a.now.X - b.now.X)) for a, b in zip(first, second, strict=True)]
-    moved = np.max(np.abs(first[-1].now.X - first[0].now.X))
-    assert moved > 1e-2  # the run went somewhere
-    assert max(gaps) < tolerance
-
-
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-@pytest.mark.parametrize("c", [1e-4, 1e3])
-def test_scaling_the_problem_and_the_penalty_leaves_the_walk(method, c):
-    one = Problem.of(ExplainedVariance(B, 0.2) - 0.4 * LargestK(7) + 0.4 * L1(), over=M)
-    other = Problem.of(ExplainedVariance(B, 0.2 * c) - 0.4 * c * LargestK(7) + 0.4 * c * L1(), over=M)
-    first, second = walk(one, method(5.0)), walk(other, method(5.0 * c))
-    together(first, second, 1e-7)
-    assert np.allclose(c * first[-1].z, second[-1].z, atol=1e-6 * c)
+def walk(problem, solver, steps):
+    return itertools.islice(iterate(problem, solver, solver.init(problem, X0)), steps + 1)
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
@@ -61,7 +41,7 @@ def test_without_h_the_projection_variant_is_a_projected_proximal_gradient_metho
     problem = Problem.of(ExplainedVariance(B, 0.2), over=M)
     solver = named("oadmm-ep", beta0=2.0, theta=1.5)
     X, before = X0, X0
-    for t, state in enumerate(walk(problem, solver)):
+    for t, state in enumerate(walk(problem, solver, 60)):
         assert np.allclose(state.now.X, X, atol=1e-11)
         beta = 2.0 * (1 + 0.5 * t ** (1 / 3))
         X_c = X + solver.alpha * (X - before)

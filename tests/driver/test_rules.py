@@ -170,24 +170,6 @@ def test_not_finite_looks_at_X_always_and_at_the_rest_when_it_measures():
         assert says(True, **{name: broken}) is Status.NOT_FINITE
 
 
-@pytest.mark.parametrize(
-    ("stop", "status"),
-    [
-        (Iterations(4), (Status.ITERATIONS, 4)),
-        (Seconds(0.0) | Iterations(50), (Status.SECONDS, 0)),
-        (Critical(1e6) | Iterations(0), (Status.CONVERGED, 0)),
-        (Iterations(0) | Critical(1e6), (Status.CONVERGED, 0)),
-        (Stalled(1e9, window=6), (Status.STALLED, 6)),
-        (lambda now: now.t >= 2, (Status.STOPPED, 2)),
-        (lambda now: Status.STALLED, (Status.STALLED, 0)),
-    ],
-)
-def test_the_result_says_which_rule_stopped_the_run(stop, status):
-    result = solve(PROBLEM, stop=stop)
-    assert (result.status, result.iterations) == status
-    assert result.converged == result.success == (result.status is Status.CONVERGED)
-
-
 def test_without_a_rule_there_is_a_limit_and_a_tolerance():
     assert solve(PROBLEM).iterations <= 1000
     assert solve(PROBLEM, named("subgradient", eta0=1e-12)).status is Status.ITERATIONS

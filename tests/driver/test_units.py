@@ -27,6 +27,7 @@ def problems(unit, dtype=np.float64):
     b, c, t = (np.asarray(a, dtype=dtype) for a in (B, C, T))
     return {
         "l1 of data": Problem.of(ExplainedVariance(dtype(root) * b) + unit * 3 * L1(), over=M),
+        "k-sparse": Problem.of(ExplainedVariance(b, unit) - unit * 60 * LargestK(8) + unit * 60 * L1(), over=M),
         "groups of a matrix": Problem.of(LeastSquares(b, t, unit) + unit * 2 * GroupL2() @ Matrix(c), over=M),
     }
 
