@@ -67,7 +67,7 @@ SOLVERS = {
 }
 
 
-def run(problem, settings, iterations=100, seed=0):
+def run(problem, settings, iterations=50, seed=0):
     watch = Lyapunov()
     result = solve(problem, named(**settings), seed=seed, stop=Iterations(iterations), observers=[watch])
     return watch.history, result
@@ -89,7 +89,7 @@ def test_theta_decreases_at_every_step_by_as_much_as_is_proved(problem, settings
 def test_with_a_constant_penalty_nothing_hides_behind_c(name, sigma):
     # At xi = 0 the term c/beta is constant: the rest of theta must fall by what the lemmas require.
     for problem in [PROBLEMS[name] for name in ("centred, heavy weight", "compressed modes", "mcp", "nuclear")]:
-        history, _ = run(problem, {"name": name, "sigma": sigma, "xi": 0.0, "strict_theory": False}, iterations=50)
+        history, _ = run(problem, {"name": name, "sigma": sigma, "xi": 0.0, "strict_theory": False})
         rest = history.lagrangian + history.momentum + history.relaxation
         assert (history.c_over_beta == history.c_over_beta[0]).all() and (history.B == 0).all()
         assert (-np.diff(rest) >= history.required[1:] - 1e-13 * np.abs(rest[1:])).all()
@@ -101,7 +101,7 @@ def test_the_x_step_alone_decreases_the_lagrangian(problem, settings):
     # Lemma 4.6: without the large term c/beta to hide behind, L at the new X is below L at the old one plus P.
     solver = named(**settings).for_problem(problem)
     state = solver.init(problem, problem.M.random(3))
-    for _ in range(60):
+    for _ in range(40):
         new = solver.step(problem, state)
         beta = solver.beta0 * (1 + solver.xi * state.t**solver.p)
         old_L, new_L = (lagrangian(problem, x.now, state.y, state.z, beta, solver.tau) for x in (state, new))
@@ -118,12 +118,12 @@ def test_the_x_step_alone_decreases_the_lagrangian(problem, settings):
 @pytest.mark.parametrize("problem", [PROBLEMS[name] for name in ("sparse pca with g", "mcp", "groups of a matrix")])
 @pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
 def test_the_mean_of_crit_falls_at_least_like_the_theorem(problem, name):
-    history, _ = run(problem, {"name": name}, iterations=2000)
+    history, _ = run(problem, {"name": name}, iterations=600)
     mean, T = history.mean_criticality, history.iteration
     assert mean[-1] == pytest.approx(np.mean(history.criticality))
     # T^(-1/3) up to a constant is the mean of 1/(1 + xi t^p), which has the paper's penalties from the start on.
     rate = np.cumsum(1 / (1 + 0.5 * T ** (1 / 3))) / T
-    ratio = (mean / rate)[T >= 200]
+    ratio = (mean / rate)[T >= 60]
     assert ratio[-1] <= 1.05 * ratio[0]  # bounded: no growth over a decade
 
 
