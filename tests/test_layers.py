@@ -1,4 +1,4 @@
-"""The shape of the package: import order, no array library in solvers, no print, short files, public names."""
+"""The shape of the package: import order, no array library in solvers, short files, public names."""
 
 from __future__ import annotations
 
@@ -43,10 +43,6 @@ def libraries(source: str) -> set[str]:
     return roots - sys.stdlib_module_names - {"orthoprox"}
 
 
-def prints(source: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == "print" for node in ast.walk(ast.parse(source)))
-
-
 def undocumented(thing: object) -> bool:
     """Whether a class or function has no docstring of its own; a dataclass makes up one from its signature."""
     if not (inspect.isclass(thing) or inspect.isroutine(thing)):
@@ -59,12 +55,9 @@ def undocumented(thing: object) -> bool:
 # The instruments first: a check that finds nothing anywhere would pass.
 
 
-def test_imports_and_print_are_found_wherever_they_stand() -> None:
+def test_imports_are_found_wherever_they_stand() -> None:
     source = "import numpy as np, os\ndef f():\n    from torch.linalg import svd\nif 0:\n    import jax.numpy\n"
     assert libraries(source) == {"numpy", "torch", "jax"}
-    assert "." in set(imports("from . import x"))
-    assert prints("print(1)") and prints("f = print")
-    assert not prints("pprint(1)\n'print(1)'\nx.print_summary()")
 
 
 def test_a_made_up_docstring_does_not_count() -> None:
@@ -113,18 +106,6 @@ def test_no_layer_imports_the_front_door() -> None:
         file for file in files(PACKAGE) if file != PACKAGE / "__init__.py" and PACKAGE / "cli" not in file.parents
     ]
     assert [named(file) for file in inside if "orthoprox" in set(imports(file.read_text("utf-8")))] == []
-
-
-def test_imports_are_absolute() -> None:
-    def relative(file: Path) -> bool:
-        return any(name.startswith(".") for name in imports(file.read_text("utf-8")))
-
-    assert [named(file) for file in files(PACKAGE) if relative(file)] == []
-
-
-def test_only_the_command_line_and_the_observers_print() -> None:
-    allowed = {PACKAGE / "driver" / "observers.py", *files(PACKAGE / "cli")}
-    assert [named(file) for file in files(PACKAGE) if file not in allowed and prints(file.read_text("utf-8"))] == []
 
 
 def test_files_are_short() -> None:

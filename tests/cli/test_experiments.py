@@ -17,7 +17,7 @@ from cli.helpers import invoke, orthoprox
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--dataset", "randn-60-12", "--iterations", 20, "--seeds", 1, "--quiet")
-COMPARE = ("--components", 2, "--iterations", 20, "--quiet")
+COMPARE = ("--components", 2, "--iterations", 20, "--jobs", 1, "--quiet")
 
 
 def table(out):
@@ -135,10 +135,7 @@ def test_data_that_are_not_there_have_their_own_code(tmp_path):
         (("compare", "randn-60-12", "oadm"), "Did you mean 'oadmm'"),
         (("compare", "randn-60-12", "nothing.py:Mine"), "there is no file"),
         (("compare", "randn-60-12", "oadmm", "--components", 99), "1..12; given 99"),
-        (("compare", "randn-60-12", "oadmm", "--nonzeros", 0), "0 is not in the range"),
         (("compare", "randn-60-12", "oadmm", "--nonzeros", 61), "1..60; given 61"),
-        (("compare", "randn-60-12", "oadmm", "--tol", "nan"), "'nan' is not a finite number"),
-        (("compare", "randn-60-12", "oadmm", "--seeds", 10**9), "is not in the range"),
         (("reproduce", "figure1", "--seconds", "inf"), "'inf' is not a finite number"),
         (("compare", "randn-99999999-99999999", "oadmm"), "GiB of memory"),
         (("compare", "randn-60-12", "oadmm", "--weight", -1), "-1.0 is not in the range"),
@@ -196,7 +193,7 @@ def test_the_example_brings_its_own_solver_in_under_thirty_lines(tmp_path, capsy
     example = ROOT / "examples/own_solver.py"
     assert len([line for line in example.read_text().splitlines() if line.strip()]) < 30
     with pytest.raises(SystemExit, match="0"):
-        script(example, "--iterations", 40, "--out", tmp_path, "--json", "--quiet")
+        script(example, "--iterations", 40, "--jobs", 1, "--out", tmp_path, "--json", "--quiet")
     found = {line["method"]: line for line in json.loads(capsys.readouterr().out)["runs"]}
     assert set(found) == {"oadmm", "oadmm-ep", "own_solver:Smoothed"}
     assert found["own_solver:Smoothed"]["infeasibility"] < 1e-12

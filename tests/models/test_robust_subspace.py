@@ -174,16 +174,6 @@ def test_the_centre_of_an_affine_subspace_lies_in_it():
     assert np.allclose(U.T @ away, U.T @ median, atol=1e-6)  # along the subspace it is the median
 
 
-def test_a_round_is_weighted_pca(rng, monkeypatch):
-    Y, V = rng.standard_normal((40, 5)) + 2.0, np.eye(5, 2)
-    w = 1 / np.linalg.norm((Y - 1.0) @ (np.eye(5) - V @ V.T), axis=1)
-    monkeypatch.setattr(location, "ROUNDS", 1)
-    c_new, V_new = location._descend(Matrix(Y), np.ones((5, 1)), V)
-    c = w @ Y / w.sum()
-    E = np.linalg.eigh((Y - c).T * w @ (Y - c))[1][:, -2:]
-    assert np.allclose(c_new[:, 0], c) and np.allclose(V_new @ V_new.T, E @ E.T)
-
-
 @pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y))])
 def test_no_round_increases_the_sum_and_the_last_is_a_local_minimum(rng, kind, monkeypatch):
     Y = rng.standard_normal((40, 5)) + 2.0
