@@ -1,6 +1,5 @@
 """OBCD, whose pairs are turned on the host, gives the same steps to arrays of every library."""
 
-import importlib.util
 from itertools import islice, pairwise
 
 import numpy as np
@@ -11,12 +10,8 @@ from backends.states import apart, arrays_of, carried, is_single, numbers, singl
 from orthoprox import Problem, iterate, named
 from orthoprox.maps import Entries
 from orthoprox.terms import L0, L1, LeastSquares, Nonnegative, WeightedL1
+from steps.obcd_naive import needs_numba
 
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
-SWEEPS = [
-    pytest.param("sequential", marks=pytest.mark.skipif(not HAS_NUMBA, reason="the sequential sweep needs numba")),
-    "jacobi",
-]
 TRIED = {
     "l1 minus largest-k": PROBLEMS["l1 minus largest-k"],
     "negative part": PROBLEMS["negative part"],
@@ -28,7 +23,7 @@ TRIED = {
     "nonnegative": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + Nonnegative(), over=M),
 }
 cases = pytest.mark.parametrize("problem", TRIED)
-sweeps = pytest.mark.parametrize("sweep", SWEEPS)
+sweeps = pytest.mark.parametrize("sweep", [pytest.param("sequential", marks=needs_numba), "jacobi"])
 
 
 @sweeps

@@ -12,11 +12,12 @@ from array_api_compat import is_array_api_obj
 
 from backends.problems import PROBLEMS, M, quartic
 from backends.states import apart, carried, is_single, numbers, single
-from orthoprox import Problem, UnsupportedProblem, iterate, named
+from orthoprox import Problem, iterate, named
 from orthoprox._fields import parts, replace
 from orthoprox.backends import backend_of
 from orthoprox.problem import criticality
 from orthoprox.terms import L1, Smooth
+from steps.checks import takes
 
 PLAIN = "oadmm-ep oadmm-rr radmm rsg spgm-ep spgm-rr subgradient manpg manpg-ada"
 METHODS = {name: named(name) for name in PLAIN.split()} | {
@@ -43,16 +44,6 @@ LOOPS = {
 METHODS |= LOOPS
 
 
-def admitted(problem, method):
-    solver, given = METHODS[method], PROBLEMS[problem](np.asarray)
-    try:
-        solver.scope.admit(given, method)
-        solver.for_problem(given)
-    except UnsupportedProblem:
-        return False
-    return True
-
-
 # Every method on every problem, its variants on a few, inner loops on some.
 FEW = ("l1 minus largest-k", "groups of a matrix", "stack of three", "largest magnitude")
 SOME = ("l1 minus largest-k", "mcp of differences", "stack of three", "compressed modes")
@@ -61,7 +52,8 @@ PAIRS = [
     (problem, method)
     for problem in PROBLEMS
     for method in METHODS
-    if (problem in SOME if method in LOOPS else problem in FEW or "," not in method) and admitted(problem, method)
+    if (problem in SOME if method in LOOPS else problem in FEW or "," not in method)
+    and takes(METHODS[method], PROBLEMS[problem](np.asarray))
 ]
 
 

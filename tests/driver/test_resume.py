@@ -25,7 +25,6 @@ from orthoprox import (
 from orthoprox.maps import Difference, Entries
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS as ALL
-from orthoprox.solvers import UnsupportedProblem
 from orthoprox.terms import (
     L1,
     ExplainedVariance,
@@ -38,6 +37,7 @@ from orthoprox.terms import (
     WeightedL1,
 )
 from steps.cases import PROBLEMS
+from steps.checks import takes
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
 METHODS = {name: (name, {}) for name in sorted(ALL)} | {
@@ -60,7 +60,7 @@ CASES += [(method, name) for method in METHODS if method.startswith("oadmm") for
 @pytest.mark.parametrize(("method", "name"), CASES)
 def test_resuming_from_the_end_of_a_run_equals_never_having_stopped(method, name, file):
     problem, solver = PROBLEMS[name], named(METHODS[method][0], **METHODS[method][1])
-    if not _takes(solver, problem):
+    if not takes(solver, problem):
         problem = PROBLEMS["plain l1, centred"]
     whole = solve(problem, solver, seed=3, stop=Iterations(8))
     for middle in (1, 5) if name == CHOSEN[0] else (5,):
@@ -83,15 +83,6 @@ def test_resuming_from_the_middle_of_a_run(file, monkeypatch):
     rest = solve(PROBLEM, "oadmm-ep", stop=Iterations(12), resume=file, observers=[lambda now: seen.append(now.t)])
     assert seen == list(range(7, 13))
     assert_same_run(rest, whole)
-
-
-def _takes(solver, problem):
-    try:
-        solver.scope.admit(problem, solver.name)
-        solver.for_problem(problem)
-    except UnsupportedProblem:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("solver", ["oadmm", "oadmm-rr"])

@@ -12,9 +12,10 @@ from orthoprox.solvers.oadmm.finish import is_sparse_enough, vanishes
 from orthoprox.solvers.oadmm.homotopy import Homotopy, has_empty_column
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, GroupL2, LargestK, NegativePart, SmoothConvex, WeightedL1
-from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, polar, random_iterate
+from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from phases.test_projections import nearest_turn
 from steps.cases import B, M, N, R
+from steps.checks import factor
 
 METHOD = Homotopy(projections=Projections(explore=0, block=2, roam=0.3, settle=0.7))
 
@@ -48,7 +49,7 @@ def test_a_step_is_three_blocks_without_g_and_with_a_weaker_h(level):
         assert turns == (level < 0.01)
         for _ in range(2):
             W = beta * y - z
-            X = polar(W - easier.f.gradient(X @ nearest_turn(X, W) if turns else X))
+            X = factor(W - easier.f.gradient(X @ nearest_turn(X, W) if turns else X))
             y = easier.h.prox(X + z / beta, 1 / beta)
             z = z + beta * (X - y)
     assert np.allclose(new.at.point.X, X, atol=1e-9) and np.allclose(new.at.y, y, atol=1e-9)

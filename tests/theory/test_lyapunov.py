@@ -5,59 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orthoprox import Iterations, Problem, Stiefel, named, solve
-from orthoprox.maps import Centred, Difference, Entries, Matrix, Selection
-from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox import Iterations, Problem, named, solve
+from orthoprox.maps import Matrix, Selection
+from orthoprox.models import compressed_modes
 from orthoprox.solvers._augmented import lagrangian
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    ExplainedVariance,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    LogSum,
-    NegativePart,
-    Nuclear,
-    Quadratic,
-    Smooth,
-)
+from orthoprox.terms import L1, ExplainedVariance, LeastSquares, LogSum, Nuclear
 from orthoprox.theory import Constants, Lyapunov
+from steps.cases import PROBLEMS as STEPS
+from steps.cases import B, C, M, N, Y
 
-rng = np.random.default_rng(7)
-M = Stiefel(20, 4)
-B = rng.standard_normal((30, 20))
-C = rng.standard_normal((25, 20))
-S = rng.standard_normal((20, 20))
-S = S + S.T
-Y = rng.standard_normal((30, 4))
-MASK = rng.random((20, 4)) < 0.5
-
-
-def cubic_tail(X):
-    """Smooth, not quadratic: sum of sqrt(1 + x^2)."""
-    root = np.sqrt(1 + X**2)
-    return np.sum(root), X / root
-
-
-PROBLEMS = {
-    "sparse pca with g": sparse_pca(B, n_components=4, weight=0.3, k=16),
-    "sparse pca": sparse_pca(B, n_components=4, weight=0.1),
-    "centred, heavy weight": Problem.of(ExplainedVariance(Centred(B), 1 / 30) + 3.0 * L1(), over=M),
+PROBLEMS = STEPS | {
+    "heavy weight": Problem.of(ExplainedVariance(B, 1 / 14) + 3.0 * L1(), over=M),
     "compressed modes": compressed_modes(20, n_components=4, weight=0.5),
-    "groups of a matrix": Problem.of(Quadratic(S) + 0.5 * GroupL2() @ Matrix(C), over=M),
-    "l1 of a matrix, g": Problem.of(Quadratic(S) - 0.2 * LargestK(9) + 0.2 * L1() @ Matrix(C), over=M),
-    "mcp": Problem.of(ExplainedVariance(B, 0.1) + 0.5 * MCP(0.4, 2.5), over=M),
-    "scad of differences, g": Problem.of(Quadratic(S) - 0.4 * LargestK(5) + 0.4 * SCAD(0.3) @ Difference(), over=M),
-    "log sum of rows": Problem.of(LeastSquares(B, Y, 0.1) + 0.2 * LogSum(0.5) @ Selection(range(10), 20), over=M),
-    "negative part and huber": Problem.of(
-        ExplainedVariance(B, 0.1) + NegativePart() + 0.5 * Huber(0.2) @ Entries(MASK), over=M
-    ),
+    "log sum of rows": Problem.of(LeastSquares(B, Y, 0.1) + 0.2 * LogSum(0.5) @ Selection(range(5), N), over=M),
     "nuclear": Problem.of(LeastSquares(B, Y, 0.05) + 0.5 * Nuclear() @ Matrix(C), over=M),
-    "own function, mcp": Problem.of(Smooth(cubic_tail, lipschitz=1.0) + 0.3 * MCP(0.5, 4.0), over=M),
-    "own function of unknown curvature": Problem.of(Smooth(cubic_tail) + 0.2 * L1() @ Matrix(C), over=M),
 }
 SOLVERS = {
     "ep": {"name": "oadmm-ep"},
@@ -88,7 +49,7 @@ def test_theta_decreases_at_every_step_by_as_much_as_is_proved(problem, settings
 @pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
 def test_with_a_constant_penalty_nothing_hides_behind_c(name, sigma):
     # At xi = 0 the term c/beta is constant: the rest of theta must fall by what the lemmas require.
-    for problem in [PROBLEMS[name] for name in ("centred, heavy weight", "compressed modes", "mcp", "nuclear")]:
+    for problem in [PROBLEMS[name] for name in ("heavy weight", "compressed modes", "mcp of differences", "nuclear")]:
         history, _ = run(problem, {"name": name, "sigma": sigma, "xi": 0.0, "strict_theory": False})
         rest = history.lagrangian + history.momentum + history.relaxation
         assert (history.c_over_beta == history.c_over_beta[0]).all() and (history.B == 0).all()
@@ -115,7 +76,9 @@ def test_the_x_step_alone_decreases_the_lagrangian(problem, settings):
         state = new
 
 
-@pytest.mark.parametrize("problem", [PROBLEMS[name] for name in ("sparse pca with g", "mcp", "groups of a matrix")])
+@pytest.mark.parametrize(
+    "problem", [PROBLEMS[name] for name in ("l1 minus largest-k", "mcp of differences", "groups of a matrix")]
+)
 @pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
 def test_the_mean_of_crit_falls_at_least_like_the_theorem(problem, name):
     history, _ = run(problem, {"name": name}, iterations=600)
@@ -140,7 +103,7 @@ def test_multipliers_stay_bounded_and_points_feasible(settings):  # Lemma 4.4
 
 
 def test_parts_add_up_and_agree_with_their_definitions():
-    problem = PROBLEMS["sparse pca with g"]
+    problem = PROBLEMS["l1 minus largest-k"]
     solver = named("oadmm-ep", beta0=9.0, theta=2.0, sigma=1.3)
     states, watch = [], Lyapunov()
     solve(problem, solver, stop=Iterations(5), observers=[lambda now: states.append(now.state), watch])
@@ -170,7 +133,7 @@ def test_parts_add_up_and_agree_with_their_definitions():
 
 
 def test_the_riemannian_part_of_e_is_the_last_tangent_gradient():
-    problem = PROBLEMS["l1 of a matrix, g"]
+    problem = PROBLEMS["entries"]
     solver = named("oadmm-rr", beta0=30.0)
     states, watch = [], Lyapunov()
     solve(problem, solver, stop=Iterations(3), observers=[lambda now: states.append(now.state), watch])
@@ -184,8 +147,8 @@ def test_the_riemannian_part_of_e_is_the_last_tangent_gradient():
 
 
 def test_constants_of_the_analysis():
-    problem = PROBLEMS["sparse pca"]
-    C_h2 = 0.01 * 80
+    problem = PROBLEMS["plain l1, centred"]
+    C_h2 = 0.7**2 * 27
     k = Constants.of(named("oadmm-ep", beta0=1.0, sigma=1.0, theta=3.0, alpha=0.1, xi=0.5), problem)
     assert k.epsilon_z == 1 / 4
     assert k.epsilon_x == pytest.approx((2 * 0.9 - 1.5 * 0.1 * 4) / 2)
@@ -201,11 +164,11 @@ def test_constants_of_the_analysis():
 
 def test_other_methods_are_refused():
     with pytest.raises(Exception, match="Lyapunov watches runs of oadmm-ep and oadmm-rr; given subgradient"):
-        solve(PROBLEMS["sparse pca"], "subgradient", stop=Iterations(3), observers=[Lyapunov()])
+        solve(PROBLEMS["plain l1, centred"], "subgradient", stop=Iterations(3), observers=[Lyapunov()])
 
 
 def test_a_resumed_run_has_no_row_for_the_step_it_did_not_see():
-    problem = PROBLEMS["sparse pca"]
+    problem = PROBLEMS["plain l1, centred"]
     first = solve(problem, named("oadmm-ep", beta0=2.0), stop=Iterations(4))
     watch = Lyapunov()
     solve(problem, named("oadmm-ep", beta0=2.0), stop=Iterations(7), observers=[watch], resume=first.state)
