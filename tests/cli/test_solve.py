@@ -295,7 +295,7 @@ def test_an_unwritable_folder_is_noticed_before_the_run(tmp_path):
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):
-    code, errors = into_a_closed_pipe("solve", "sparse-pca", "digits-80-12", "--iterations", 3, "--out", tmp_path)
+    code, errors = into_a_closed_pipe("solve", "sparse-pca", "randn-80-12", "--iterations", 3, "--out", tmp_path)
     assert code in (0, 1) and errors == ""
     assert (tmp_path / "summary.json").is_file()
 

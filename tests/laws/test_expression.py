@@ -171,15 +171,6 @@ def test_the_algebra_of_a_term():
             make()
 
 
-def test_maps_behind_one_another_are_multiplied():
-    X, P = point(0), _rng.standard_normal((3, 4))
-    for written in (L1() @ (Matrix(P) @ Matrix(C)), (L1() @ Matrix(P)) @ Matrix(C)):
-        problem = Problem.of(written, over=M)
-        assert problem.objective(X) == pytest.approx(l1(P @ C @ X))
-    problem = Problem.of((L1() - Linear(T[:4]) + 2) @ Matrix(C), over=M)
-    assert problem.objective(X) == pytest.approx(l1(C @ X) - np.sum(T[:4] * (C @ X)) + 2)
-
-
 def test_bound_terms_of_every_kind():
     X, A = point(1), Matrix(C)
     CX = C @ X
