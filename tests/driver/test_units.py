@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
 
 from orthoprox import SOLVERS, Iterations, Problem, Status, Stiefel, UnsupportedProblem, solve
 from orthoprox.maps import Matrix
-from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares, LInf
+from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares
 
 _rng = np.random.default_rng(5)
 B, C, T = _rng.standard_normal((20, 10)), _rng.standard_normal((6, 10)), _rng.standard_normal((20, 3))
@@ -68,12 +66,3 @@ def test_squares_that_leave_the_range_are_refused_in_a_sentence():
             ExplainedVariance(size * B)
         with pytest.raises(ValueError, match="squares of A leave the range of float64"):
             solve(Problem.of(ExplainedVariance(B) + L1() @ (size * Matrix(C)), over=M))
-
-
-def test_a_map_that_is_zero_and_an_f_without_curvature():
-    shifted = LInf() @ (0.0 * Matrix(C))
-    problem = Problem.of(LeastSquares(0 * C) - 0.1 * LargestK(3) + shifted + 2.0, over=M)
-    for name in NAMES:
-        with contextlib.suppress(UnsupportedProblem):
-            assert np.isfinite(solve(problem, name, stop=Iterations(5)).objective)
-    assert solve(problem).status is Status.CONVERGED
