@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
 from orthoprox import SOLVERS, Iterations, Problem, Status, Stiefel, UnsupportedProblem, solve
 from orthoprox.maps import Matrix
-from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares
+from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares, LInf
 
 _rng = np.random.default_rng(5)
 B, C, T = _rng.standard_normal((20, 10)), _rng.standard_normal((6, 10)), _rng.standard_normal((20, 3))
@@ -43,6 +45,8 @@ def test_the_answer_does_not_depend_on_units(name, power):
         assert float(problem.objective(other.X)) == pytest.approx(other.objective / unit, rel=1e-12)
         if name in EXACT:
             assert np.all(other.X == plain.X)
+            primal, *in_units = other.criticality_parts
+            assert (primal, *(part / unit for part in in_units)) == pytest.approx(plain.criticality_parts, rel=1e-9)
         elif abs(power) < 256:  # beyond that, published constants meet a problem of another size in their band
             assert other.objective / unit == pytest.approx(plain.objective, rel=1e-7)
 
@@ -66,3 +70,12 @@ def test_squares_that_leave_the_range_are_refused_in_a_sentence():
             ExplainedVariance(size * B)
         with pytest.raises(ValueError, match="squares of A leave the range of float64"):
             solve(Problem.of(ExplainedVariance(B) + L1() @ (size * Matrix(C)), over=M))
+
+
+def test_a_map_that_is_zero_and_an_f_without_curvature():
+    shifted = LInf() @ (0.0 * Matrix(C))
+    problem = Problem.of(LeastSquares(0 * C) - 0.1 * LargestK(3) + shifted + 2.0, over=M)
+    for name in NAMES:
+        with contextlib.suppress(UnsupportedProblem):
+            assert np.isfinite(solve(problem, name, stop=Iterations(5)).objective)
+    assert solve(problem).status is Status.CONVERGED
