@@ -87,7 +87,7 @@ def test_the_limit_of_a_combination_is_where_it_stops_for_certain():
 def test_iterations_and_seconds_stop_at_their_number_and_not_before():
     assert [Iterations(3)(dummy(t=t)) for t in (2, 3, 4)] == [None, Status.ITERATIONS, Status.ITERATIONS]
     assert [Seconds(0.5)(dummy(seconds=s)) for s in (0.4, 0.5)] == [None, Status.SECONDS]
-    assert Iterations(0)(dummy()) is Status.ITERATIONS
+    assert (Iterations(0)(dummy()), Seconds(0.0)(dummy())) == (Status.ITERATIONS, Status.SECONDS)
 
 
 def test_critical_looks_at_the_sum_absolute_or_relative():
