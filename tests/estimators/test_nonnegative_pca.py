@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from orthoprox import Status, named
 from orthoprox.estimators import NonnegativePCA
 from orthoprox.models import nonnegative_pca
-from orthoprox.solvers import Assignment
+from orthoprox.solvers import OADMM, Assignment
 
 GROUPS = np.array([0, 1, 2, 0, 0, 1, 2, 2, 2, 0, 1, 1])
 
@@ -79,6 +80,23 @@ def test_the_first_start_is_led_by_the_solver_and_no_start_by_assignment(
     NonnegativePCA(n_components=3, n_init=20, random_state=0).fit(D)
     led = [name for name, *_ in runs].count("oadmm")
     assert 2 * 2 <= led <= 2 * 12  # the first, and about a quarter of the others
+
+
+def test_ctrl_c_on_the_way_to_a_start_keeps_a_feasible_point(D: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    step, calls = OADMM.step, []
+
+    def interrupted(self, problem, state):
+        calls.append(state.t)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return step(self, problem, state)
+
+    monkeypatch.setattr(OADMM, "step", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted in run 1 of 10"):
+        fitted = NonnegativePCA(n_components=3, random_state=0).fit(D)
+    V = fitted.components_
+    assert np.min(V) >= 0 and np.max(np.abs(V @ V.T - np.eye(3))) <= 1e-12
+    assert len(calls) == 2 and fitted.n_iter_ == 0 and fitted.result_.status is Status.INTERRUPTED
 
 
 def test_digits_are_explained_as_well_as_by_the_best_of_many_starts() -> None:

@@ -8,7 +8,7 @@ from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Identity, Matrix, Selection
 from orthoprox.solvers import _newton
 from orthoprox.solvers._newton import ByColumns, compress, newton_direction, tangent_step
-from orthoprox.terms import L1
+from orthoprox.terms import L1, LInf
 from steps.checks import check_best_tangent_step, prox_terms, sym
 
 rng = np.random.default_rng(11)
@@ -155,3 +155,16 @@ def test_the_search_finds_the_zero_of_a_slope(kind, size):
     assert abs(slope(found)) <= 0.1 * abs(slope(0))
     assert kind != "straight" or found == pytest.approx(0.25)
     assert _newton._find_zero(slope, (-1.0, -0.5)) == 1.0
+
+
+def test_large_problems_keep_no_products(monkeypatch):
+    _, _, X, G, h, s = draw("few columns", "l1")
+    kept = solve_cold(h, X, G, s).V
+    monkeypatch.setattr(_newton, "_LARGE", 0)
+    assert _newton._column_products(X) is None
+    assert np.allclose(solve_cold(h, X, G, s).V, kept, atol=1e-11)
+
+
+def test_a_prox_without_a_known_derivative_is_refused():
+    with pytest.raises(TypeError, match="derivative of this prox is not known"):
+        compress(LInf().prox_derivative(np.eye(3, 2), 0.1), np.eye(3, 2))
