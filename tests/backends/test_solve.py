@@ -18,13 +18,13 @@ TARGET = np.random.default_rng(8).standard_normal((N, R))
 
 
 def easy(a: Any) -> Problem:
-    """A problem on which OADMM gets to a tenth within the steps of a test."""
+    """A problem on which OADMM gets to three tenths within the steps of a test."""
     return Problem.of(Linear(a(TARGET)) + 0.05 * L1(), over=Stiefel(N, R))
 
 
 @pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
 def test_until_critical(library, name):
-    solver, stop = named(name, beta0=50.0), Critical(0.1) | Iterations(500)
+    solver, stop = named(name, beta0=50.0), Critical(0.3) | Iterations(500)
     here, there = (solve(easy(a), solver, stop=stop) for a in (np.asarray, library.asarray))
     assert here.status is there.status is Status.CONVERGED
     assert there.iterations == here.iterations

@@ -229,7 +229,7 @@ def test_a_comparison_ends_with_a_code_and_a_sentence(call, place):
     try_in_process(call, place)
 
 
-@campaign(2)
+@campaign(1)
 @given(call=st.one_of(solve_lines, few_lines, reproduce_lines))
 def test_a_process_ends_with_a_code_and_a_sentence(call, place):
     done = orthoprox(*call, encoding_errors="surrogateescape")

@@ -111,7 +111,7 @@ def test_results_are_true(case, name, seed):
     event(f"{name}: {check_results(case, name, seed)}")
 
 
-@campaign(short=8)
+@campaign(short=5)
 @given(cases(), st.integers(0, 9), st.sampled_from(POWERS))
 def test_the_default_solver(case, seed, power):
     note(case.words)
