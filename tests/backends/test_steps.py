@@ -92,7 +92,7 @@ IN_SINGLE_PRECISION = [
 def test_single_precision_stays(library, problem, method):
     there = PROBLEMS[problem](single(library))
     solver = METHODS[method].for_problem(there)
-    for state in islice(iterate(there, solver, solver.init(there, single(library)(there.M.random(3)))), 6):
+    for state in islice(iterate(there, solver, solver.init(there, single(library)(there.M.random(3)))), 4):
         assert is_single(state)
     assert np.all(np.isfinite(library.numpy(solver.point(state))))
     assert float(there.M.infeasibility(solver.point(state))) < 1e-5

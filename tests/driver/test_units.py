@@ -51,9 +51,7 @@ def test_the_answer_does_not_depend_on_units(name, power):
             assert other.objective / unit == pytest.approx(plain.objective, rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "powers", "rel"), [(np.float64, (-500, 500), 1e-9), (np.float32, (-60, -20, 20, 60), 1e-4)]
-)
+@pytest.mark.parametrize(("dtype", "powers", "rel"), [(np.float64, (-500, 500), 1e-9), (np.float32, (-60, 20), 1e-4)])
 def test_the_default_converges_to_the_same_point_in_all_units(dtype, powers, rel):
     for kind, problem in problems(1.0, dtype).items():
         plain = solve(problem, seed=0)

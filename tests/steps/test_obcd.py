@@ -67,7 +67,7 @@ def take_step(name, seed, **settings):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_step_takes_the_best_turn_of_every_pair(name, kind, sweep):
     moved = 0
-    seeds = [list(PROBLEMS).index(name)] if name in KINKS else range(4 if kind == "random" else 1)
+    seeds = [list(PROBLEMS).index(name)] if name in KINKS else range(3 if kind == "random" else 1)
     for seed in seeds:
         problem, solver, old, new = take_step(name, seed, sweep=sweep, working_set=kind, rounds=2)
         rng = np.random.default_rng((seed, T))

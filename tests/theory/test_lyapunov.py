@@ -28,7 +28,7 @@ SOLVERS = {
 }
 
 
-def run(problem, settings, iterations=50, seed=0):
+def run(problem, settings, iterations=35, seed=0):
     watch = Lyapunov()
     result = solve(problem, named(**settings), seed=seed, stop=Iterations(iterations), observers=[watch])
     return watch.history, result
