@@ -78,7 +78,7 @@ test: $(VENV)/.stamp  ## run the tests on NumPy and array-api-strict (MARKERS="n
 laws: $(VENV)/.stamp  ## the laws of terms, maps and manifolds with four times as many examples
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) --hypothesis-profile=laws -m "hypothesis and $(MARKERS)" tests/laws $(ARGS)
 
-coverage: $(VENV)/.stamp  ## the same, and which lines they run: at least 95 %
+coverage: $(VENV)/.stamp  ## the tests, and which lines they run: at least 95 %
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "$(MARKERS)" --cov $(ARGS)
 
 strict: $(VENV)/.stamp  ## run the tests that call other libraries, with every warning an error
