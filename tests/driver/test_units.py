@@ -38,10 +38,10 @@ def test_the_answer_does_not_depend_on_units(name, power):
     unit = 2.0**power
     for kind, problem in problems(1.0).items():
         try:
-            plain = solve(problem, name, seed=1, stop=Iterations(8))
+            plain = solve(problem, name, seed=1, stop=Iterations(6))
         except UnsupportedProblem:
             continue
-        other = solve(problems(unit)[kind], name, seed=1, stop=Iterations(8))
+        other = solve(problems(unit)[kind], name, seed=1, stop=Iterations(6))
         assert float(problem.objective(other.X)) == pytest.approx(other.objective / unit, rel=1e-12)
         if name in EXACT:
             assert np.all(other.X == plain.X)

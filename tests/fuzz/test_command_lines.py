@@ -217,7 +217,7 @@ def try_in_process(call, place):
     check(call, done.exit_code, done.stdout, done.stderr, place)
 
 
-@campaign(40)
+@campaign(30)
 @given(call=st.one_of(solve_lines, solve_lines, few_lines, reproduce_lines))
 def test_a_command_ends_with_a_code_and_a_sentence(call, place):
     try_in_process(call, place)

@@ -46,7 +46,7 @@ def test_large_maps_are_bounded(spectrum) -> None:
         assert values.max() <= diagonal_bound(values) <= 1.05 * values.max()
 
 
-@every_spectrum
+@pytest.mark.parametrize("spectrum", list(SPECTRA.values())[::2], ids=list(SPECTRA)[::2])
 def test_large_matrices_are_bounded(spectrum) -> None:
     B = turned(spectrum(515), 515, 525, np.random.default_rng(0))
     true = np.linalg.norm(B, 2)
