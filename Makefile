@@ -46,7 +46,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test coverage strict newest oldest slow fuzz bench baseline check backends format clean
+.PHONY: help venv demo test laws coverage strict newest oldest slow fuzz bench baseline check backends format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -75,7 +75,10 @@ demo: $(VENV)/.stamp  ## run the demonstration
 test: $(VENV)/.stamp  ## run the tests on NumPy and array-api-strict (MARKERS="not backends" adds the slow ones)
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "$(MARKERS)" $(ARGS)
 
-coverage: $(VENV)/.stamp  ## the same, and which lines they run: at least 95 %
+laws: $(VENV)/.stamp  ## the laws of terms, maps and manifolds with four times as many examples
+	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) --hypothesis-profile=laws -m "hypothesis and $(MARKERS)" tests/laws $(ARGS)
+
+coverage: $(VENV)/.stamp  ## the tests, and which lines they run: at least 95 %
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "$(MARKERS)" --cov $(ARGS)
 
 strict: $(VENV)/.stamp  ## run the tests that call other libraries, with every warning an error

@@ -192,4 +192,4 @@ def _point(seed: int, scale: float) -> np.ndarray:
 
 
 tries = settings(max_examples=max(1, settings.default.max_examples // 2))
-"""How often a law is tried on each term: thirty times, unless the profile asks for more."""
+"""How often a law is tried on each term: half as often as the profile says."""

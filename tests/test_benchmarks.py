@@ -294,9 +294,3 @@ def test_without_data_and_in_a_hurry_there_is_less_to_do(module, monkeypatch):
     assert {one.seconds for one in asked} == {0.7}
     assert {one.seed for one in asked} == {0, 1}
     assert len(set(whole)) == len(whole)
-
-
-def test_all_runs_fit_into_three_parts_of_eight_minutes_on_sixteen_cores(monkeypatch):
-    monkeypatch.setenv("ORTHOPROX_DATA", "somewhere")
-    modules = (_paper, _plain, _modes, _scale, _general)
-    assert sum(one.seconds for module in modules for one in module.jobs(_runs.Options())) < 16 * 3 * 8 * 60

@@ -63,16 +63,23 @@ with replacing(Path({str(path)!r})) as file:
     assert path.read_bytes() == b"its"
 
 
+@pytest.mark.parametrize("where", [None, "os.fsync", "os.replace"])
 @pytest.mark.parametrize("error", [OSError("No space left on device"), KeyboardInterrupt()])
-def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path, error):
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, error, where):
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
-    def fails():
+    def fail(*_):
+        raise error
+
+    def write():
         with replacing(path) as file:
             file.write(b"half")
-            raise error
+            if where is None:
+                fail()
 
+    if where is not None:
+        monkeypatch.setattr(where, fail)
     with pytest.raises(type(error)):
-        fails()
+        write()
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]

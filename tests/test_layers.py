@@ -1,9 +1,8 @@
-"""The shape of the package: import order, no array library in solvers, no print, short files, public names."""
+"""The shape of the package: import order, no array library in solvers, short files, public names."""
 
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
 import sys
 from collections.abc import Iterator
@@ -43,44 +42,12 @@ def libraries(source: str) -> set[str]:
     return roots - sys.stdlib_module_names - {"orthoprox"}
 
 
-def prints(source: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == "print" for node in ast.walk(ast.parse(source)))
-
-
-def undocumented(thing: object) -> bool:
-    """Whether a class or function has no docstring of its own; a dataclass makes up one from its signature."""
-    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
-        return False
-    text = (vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__) or ""
-    made_up = dataclasses.is_dataclass(thing) and text.startswith(f"{thing.__name__}(")
-    return made_up or not text.strip()
-
-
 # The instruments first: a check that finds nothing anywhere would pass.
 
 
-def test_imports_and_print_are_found_wherever_they_stand() -> None:
+def test_imports_are_found_wherever_they_stand() -> None:
     source = "import numpy as np, os\ndef f():\n    from torch.linalg import svd\nif 0:\n    import jax.numpy\n"
     assert libraries(source) == {"numpy", "torch", "jax"}
-    assert "." in set(imports("from . import x"))
-    assert prints("print(1)") and prints("f = print")
-    assert not prints("pprint(1)\n'print(1)'\nx.print_summary()")
-
-
-def test_a_made_up_docstring_does_not_count() -> None:
-    @dataclasses.dataclass
-    class Bare:
-        x: int = 0
-
-    class Child(Backed):
-        pass
-
-    assert undocumented(Bare) and undocumented(Child) and undocumented(lambda: 0)
-    assert not undocumented(Backed) and not undocumented(1.0) and not undocumented("0.1.0")
-
-
-class Backed:
-    """A class with a docstring."""
 
 
 def test_the_package_was_found() -> None:
@@ -115,18 +82,6 @@ def test_no_layer_imports_the_front_door() -> None:
     assert [named(file) for file in inside if "orthoprox" in set(imports(file.read_text("utf-8")))] == []
 
 
-def test_imports_are_absolute() -> None:
-    def relative(file: Path) -> bool:
-        return any(name.startswith(".") for name in imports(file.read_text("utf-8")))
-
-    assert [named(file) for file in files(PACKAGE) if relative(file)] == []
-
-
-def test_only_the_command_line_and_the_observers_print() -> None:
-    allowed = {PACKAGE / "driver" / "observers.py", *files(PACKAGE / "cli")}
-    assert [named(file) for file in files(PACKAGE) if file not in allowed and prints(file.read_text("utf-8"))] == []
-
-
 def test_files_are_short() -> None:
     ours = files(PACKAGE, *(REPOSITORY / folder for folder in ("tests", "benchmarks", "docs")))
     lengths = {named(file): len(file.read_text("utf-8").splitlines()) for file in ours}
@@ -140,7 +95,7 @@ def test_every_folder_of_the_package_is_a_package_and_typed() -> None:
     assert [named(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
 
 
-def test_public_names_are_those_listed_and_documented() -> None:
+def test_public_names_are_those_listed() -> None:
     listed = list(orthoprox.__all__)
     assert len(listed) == len(set(listed))
     assert [name for name in listed if not hasattr(orthoprox, name)] == []
@@ -154,4 +109,3 @@ def test_public_names_are_those_listed_and_documented() -> None:
     assert found == {
         name for name in listed if not name.startswith("_") and not inspect.ismodule(getattr(orthoprox, name))
     }
-    assert [name for name in orthoprox.__all__ if undocumented(getattr(orthoprox, name))] == []

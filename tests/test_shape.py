@@ -1,4 +1,4 @@
-"""How large the parts of the default solver may get. `python tests/test_shape.py` prints the counts."""
+"""How large the parts of the default solver may get."""
 
 from __future__ import annotations
 
@@ -57,14 +57,3 @@ def test_every_number_is_a_named_one():
 def test_functions_are_short_and_the_state_is_small():
     assert max(function_lengths().values()) <= 50
     assert len(state_fields()) <= 8
-
-
-if __name__ == "__main__":
-    lengths = function_lengths()
-    longest = max(lengths, key=lambda name: lengths[name])
-    tests = [file.read_text("utf-8").count("\n") for file in Path(__file__).parent.rglob("*.py")]
-    print(f"literals other than 0, 1, 2, 1/2: {len(literals())}")
-    print(f"fields of the state: {len(state_fields())} ({', '.join(state_fields())})")
-    print(f"longest function: {longest}, {lengths[longest]} lines")
-    print(f"lines of the package: {sum(len(file.read_text('utf-8').splitlines()) for file in PACKAGE.glob('*.py'))}")
-    print(f"lines of tests: {sum(tests)}")

@@ -1,5 +1,6 @@
 """Every map and every term in every library: value, products, gradients and proximal maps; compiled where it can be."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -79,10 +80,15 @@ def test_a_term(library, name, dtype):
             assert np.allclose(library.numpy(found), expected(at, Z0), **close), question
 
 
+@functools.cache
+def everywhere(dtype, library):
+    return catalogue(dtype, library.asarray)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 def test_a_map(library, number, dtype):
-    here, there = CASES[number].map, catalogue(dtype, library.asarray)[number].map
+    here, there = CASES[number].map, everywhere(dtype, library)[number].map
     close = {"rtol": 1e-12, "atol": 1e-12} if dtype is np.float64 else {"rtol": 1e-3, "atol": 1e-3}
     V, W = X.astype(dtype), here(X).astype(dtype)
     for ask, at, expected in ((there.__call__, V, here(V)), (there.adjoint, W, here.adjoint(W))):

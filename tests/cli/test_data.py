@@ -7,15 +7,10 @@ import sys
 
 import pytest
 
-from cli.helpers import into_a_closed_pipe, invoke, orthoprox
+from cli.helpers import into_a_closed_pipe, invoke
 from datasets.helpers import ORIGINAL, PACKED, closed_port, serving, tiny
 from orthoprox._fields import replace
 from orthoprox.datasets import DATASETS
-
-ADD = (
-    "import sys; sys.path.insert(0, {tests!r}); from datasets.helpers import tiny; "
-    "from orthoprox.datasets import DATASETS; DATASETS['tiny'] = tiny({url!r})"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -41,18 +36,6 @@ def test_list_says_what_is_in_a_folder(tmp_path):
         listing = json.loads(invoke("data", "list", "--json", "--data-dir", tmp_path).stdout)
         assert {row["dataset"]: row["here"] for row in listing}["tiny"] == word
         assert len(listing) == len(DATASETS)
-
-
-def test_fetch_then_check_in_a_process_of_its_own(cache):
-    with serving(ORIGINAL) as (url, asked):
-        before = ADD.format(tests=__file__.rsplit("/cli/", 1)[0], url=url)
-        done = orthoprox("data", "fetch", "tiny-5-3", "digits", before=before)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout == f"tiny: {cache / 'tiny.mat'}\ndigits: nothing to fetch\n"
-        assert (cache / "tiny.mat").read_bytes() == ORIGINAL
-        checked = orthoprox("data", "check", "tiny", before=before)
-        assert checked.returncode == 0 and rows(checked.stdout)["tiny"] == ["tiny", "ok", str(cache / "tiny.mat")]
-        assert len(asked) == 1
 
 
 def test_fetch_into_a_folder_keeps_what_is_there_and_does_not_stop_at_failures(tmp_path, monkeypatch, cache):

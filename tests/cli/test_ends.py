@@ -91,22 +91,21 @@ def test_ctrl_c_before_there_is_anything(tmp_path, monkeypatch, place):
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize("module", ["numpy", "scipy.sparse", "click", "orthoprox.cli.main"])
+@pytest.mark.parametrize("module", ["numpy", "orthoprox.cli.main"])
 def test_ctrl_c_while_the_command_is_imported(module):
     done = orthoprox("list", "solvers", before=INTERRUPT.format(module=module))
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs numba")
-@pytest.mark.parametrize("module", ["numba.core.types.misc", "llvmlite"])
-def test_a_library_is_whole_after_ctrl_c_in_its_import(module):
+def test_a_library_is_whole_after_ctrl_c_in_its_import():
     """The first call is interrupted, the second one must be able to import the same library."""
     use = (
         "from orthoprox._extras import extra\n"
         "try:\n    extra('numba.extending', '', '')\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
         "print(extra('numba', '', '').njit(lambda x: x + 1)(1))\nraise SystemExit\n"
     )
-    done = orthoprox(before=INTERRUPT.format(module=module) + use)
+    done = orthoprox(before=INTERRUPT.format(module="numba.core.types.misc") + use)
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["interrupted", "2"], "")
 
 
@@ -129,9 +128,8 @@ def test_a_full_disk_in_a_comparison(tmp_path, no_figures):
     assert not [file for file in tmp_path.rglob("*") if file.suffix in (".part", ".npz")]
 
 
-@pytest.mark.parametrize("call", [("list", "solvers"), ("--version",)])
-def test_output_that_cannot_be_written(call):
-    done = orthoprox(*call, before="import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)")
+def test_output_that_cannot_be_written():
+    done = orthoprox("list", "solvers", before="import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)")
     assert done.returncode == 4
     assert (
         done.stderr

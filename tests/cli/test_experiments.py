@@ -17,7 +17,7 @@ from cli.helpers import invoke, orthoprox
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--dataset", "randn-60-12", "--iterations", 20, "--seeds", 1, "--quiet")
-COMPARE = ("--components", 2, "--iterations", 20, "--quiet")
+COMPARE = ("--components", 2, "--iterations", 20, "--jobs", 1, "--quiet")
 
 
 def table(out):
@@ -40,7 +40,7 @@ def no_figures(monkeypatch):
 
 def test_a_figure_end_to_end(tmp_path, capsys, request):
     out = tmp_path / "große Läufe" / "mit Leerzeichen"
-    done = invoke("reproduce", "figure1", "--quick", "--jobs", 2, "--out", out, *SMALL)
+    done = invoke("reproduce", "figure1", "--quick", "--jobs", 1, "--out", out, *SMALL)
     assert done.exit_code == 0, done.stderr
     assert "16 runs done, 0 were there, 0 failed" in done.stdout
     before = table(out)
@@ -196,7 +196,7 @@ def test_the_example_brings_its_own_solver_in_under_thirty_lines(tmp_path, capsy
     example = ROOT / "examples/own_solver.py"
     assert len([line for line in example.read_text().splitlines() if line.strip()]) < 30
     with pytest.raises(SystemExit, match="0"):
-        script(example, "--iterations", 40, "--out", tmp_path, "--json", "--quiet")
+        script(example, "--iterations", 40, "--jobs", 1, "--out", tmp_path, "--json", "--quiet")
     found = {line["method"]: line for line in json.loads(capsys.readouterr().out)["runs"]}
     assert set(found) == {"oadmm", "oadmm-ep", "own_solver:Smoothed"}
     assert found["own_solver:Smoothed"]["infeasibility"] < 1e-12

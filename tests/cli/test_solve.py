@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import mmwrite
 from scipy.sparse import coo_array, csr_array, save_npz
 
 from cli.helpers import into_a_closed_pipe, invoke, orthoprox
@@ -126,17 +125,10 @@ def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figure, tmp_
     assert any("The data were divided by" in note for note in summary["notes"]) is divided
 
 
-@pytest.mark.parametrize("name", ["a.mtx", "a.svmlight", "a.npz"])
-def test_sparse_files_are_never_made_dense(no_figure, tmp_path, monkeypatch, name):
-    rng = np.random.default_rng(2)
+def test_sparse_files_are_never_made_dense(no_figure, tmp_path, monkeypatch):
+    rng, name = np.random.default_rng(2), "a.npz"
     A = csr_array(rng.random((40, 9)) * (rng.random((40, 9)) < 0.3))
-    if name == "a.mtx":
-        mmwrite(tmp_path / name, coo_array(A))
-    elif name == "a.npz":
-        save_npz(tmp_path / name, A)
-    else:
-        rows = [" ".join(["1", *(f"{j + 1}:{float(A[i, j])!r}" for j in range(9) if A[i, j])]) for i in range(40)]
-        (tmp_path / name).write_text("\n".join(rows))
+    save_npz(tmp_path / name, A)
     dense = A.toarray()
 
     def refuse(self, *_, **__):
@@ -202,31 +194,22 @@ MISTAKES = [
     ("digits-80-12 --components 13", 2, "cannot have 13 orthonormal columns"),
     ("digits-80-12 --components 0", 2, "0 is not in the range"),
     ("digits-80-12 --weight nan", 2, "'nan' is not a finite number"),
-    ("digits-80-12 --weight -1", 2, "-1.0 is not in the range"),
-    ("digits-80-12 --nonzeros -1", 2, "k"),
     ("digits-80-12 --tol -1", 2, "-1.0 is not in the range"),
     ("digits-80-12 --tol nan", 2, "'nan' is not a finite number"),
-    ("digits-80-12 --seconds nan", 2, "'nan' is not a finite number"),
+    ("digits-80-12 --seconds -1", 2, "--seconds"),
+    ("digits-80-12 --weight -1", 2, "-1.0 is not in the range"),
+    ("digits-80-12 --nonzeros -1", 2, "k"),
     ("digits-80-12 --seconds inf", 2, "'inf' is not a finite number"),
     ("randn-99999999-99999999", 2, "GiB of memory"),
-    ("wide.svmlight", 3, "GiB of memory"),
     ("pipe.csv", 3, "is not a regular file"),
     ("digits-80-12 --iterations 0", 2, "--iterations"),
-    ("digits-80-12 --seconds -1", 2, "--seconds"),
     ("digits-80-12 --seed -1", 2, "--seed"),
     ("digist-80-12", 2, "Did you mean 'digits'?"),
-    ("randn", 2, "as in randn-1500-500"),
-    ("digits-8000-12", 2, "digits has 1797 samples"),
     ("mnist-10-10 --data-dir .", 3, "has neither mnist_train_60k.npz nor train-images"),
-    ("mnist-10-10 --data-dir none", 3, "is not a folder"),
     ("./none.csv", 3, "No such file"),
     ("text.csv", 3, "cannot be read as .csv"),
-    ("text.npy", 3, "cannot be read as .npy"),
     ("nan.npy", 2, "2 entries that are NaN or infinite out of 240. Fill or drop them first."),
-    ("nan.mtx", 2, "NaN or infinite"),
-    ("vector.npy", 3, "must hold a matrix"),
     ("a.xlsx", 2, "its name must end in"),
-    ("./", 2, "its name must end in"),
     ("digits-80-12 --out text.csv", 2, "is a file"),
     ("digits-80-12 --out text.csv/deeper", 4, "text.csv/deeper could not be written"),
 ]
@@ -249,11 +232,8 @@ def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, call, code,
     bad = data()
     bad[3, 4], bad[5, 6] = np.nan, np.inf
     np.save("nan.npy", bad)
-    mmwrite("nan.mtx", coo_array(bad))
-    np.save("vector.npy", np.ones(3))
     os.mkfifo("pipe.csv")
-    Path("wide.svmlight").write_text("1 1:1 99999999999:2\n")
-    for name in ("text.csv", "text.npy", "a.xlsx"):
+    for name in ("text.csv", "a.xlsx"):
         Path(name).write_text("some,words\nand,more\n")
     done = invoke("solve", *call.split(), *(() if "--out" in call else ("--out", "out")))
     assert done.exit_code == code
@@ -311,7 +291,7 @@ def test_an_unwritable_folder_is_noticed_before_the_run(tmp_path):
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):
-    code, errors = into_a_closed_pipe("solve", "sparse-pca", "digits-80-12", "--iterations", 3, "--out", tmp_path)
+    code, errors = into_a_closed_pipe("solve", "sparse-pca", "randn-80-12", "--iterations", 3, "--out", tmp_path)
     assert code in (0, 1) and errors == ""
     assert (tmp_path / "summary.json").is_file()
 

@@ -99,6 +99,7 @@ def test_tables_with_and_without_names(tmp_path, text, names):
         ("a.mtx", MARKET % b"real general" + b"9 9999999999999 1\n1 1 5\n", "GiB of memory"),
         ("a.npy", HEADER + A.tobytes(), "its header promises 24000000000000 bytes, and 48 are there"),
         ("a.svmlight", b"1 2:3 4\n", "line 1 of a.svmlight"),
+        ("a.svmlight", b"1 1:1 99999999999:2\n", "GiB of memory"),
         ("a.svmlight", b"", "shape"),
     ],
 )

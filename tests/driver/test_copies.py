@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from driver.helpers import assert_same_run
-from driver.test_resume import _takes
 from orthoprox import (
     Checkpoint,
     Critical,
@@ -25,6 +24,7 @@ from orthoprox import (
 )
 from orthoprox.solvers import SOLVERS
 from steps.cases import PROBLEMS
+from steps.checks import takes
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
 COPIES = {"pickle": lambda thing: pickle.loads(pickle.dumps(thing)), "deepcopy": copy.deepcopy}
@@ -43,7 +43,7 @@ def test_problems(twin, name):
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_solvers_results_and_snapshots(twin, name):
-    problem, seen = next(p for p in PROBLEMS.values() if _takes(SOLVERS[name], p)), []
+    problem, seen = next(p for p in PROBLEMS.values() if takes(SOLVERS[name], p)), []
     whole = solve(problem, twin(SOLVERS[name]), stop=Iterations(6))
     part = solve(problem, name, stop=Iterations(3), observers=[seen.append])
     again, now = twin(part), twin(seen[-1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import sys
 
 import numpy as np
@@ -18,23 +16,17 @@ CRITICALITY = ["criticality", "primal", "dual", "stationarity"]
 COLUMNS = ["iteration", "seconds", "objective", *CRITICALITY, "infeasibility", "sparsity"]
 
 
-def test_every_iteration_has_a_row_from_the_start_to_the_end():
-    history = solve(PROBLEM, "oadmm-ep", stop=Iterations(12)).history
-    assert list(history) == COLUMNS
-    assert history.iteration.tolist() == list(range(13))
-    assert np.issubdtype(history.iteration.dtype, np.integer)
-    assert all(len(column) == 13 for column in history.values())
-    assert (np.diff(history.seconds) > 0).all()
-
-
-def test_a_row_holds_what_is_measured_at_its_state():
+def test_every_iteration_has_a_row_with_what_is_measured_at_its_state():
     states = []
     result = solve(PROBLEM, "oadmm-ep", stop=Iterations(5), observers=[lambda now: states.append(now.state)])
-    solver = result.solver
+    solver, history = result.solver, result.history
+    assert list(history) == COLUMNS and all(len(column) == 6 for column in history.values())
+    assert history.iteration.tolist() == list(range(6)) and np.issubdtype(history.iteration.dtype, np.integer)
+    assert (np.diff(history.seconds) > 0).all()
     for i, state in enumerate(states):
         certificate = solver.certificate(PROBLEM, state)
         parts = criticality(PROBLEM, certificate)
-        row = {name: column[i] for name, column in result.history.items()}
+        row = {name: column[i] for name, column in history.items()}
         assert row["objective"] == PROBLEM.objective(state.now.X)
         assert (row["primal"], row["dual"], row["stationarity"]) == tuple(parts)
         assert row["criticality"] == parts.primal + parts.dual + parts.stationarity
@@ -111,11 +103,9 @@ def test_a_history_is_a_mapping_and_has_attributes():
         History().objective  # noqa: B018
 
 
-def test_a_history_can_be_copied_kept_and_made_a_data_frame():
+def test_a_history_becomes_a_data_frame():
     pandas = pytest.importorskip("pandas")
     history = solve(PROBLEM, "oadmm-ep", stop=Iterations(3)).history
-    for twin in (copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
-        np.testing.assert_array_equal(twin.objective, history.objective)
     frame = history.frame()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == COLUMNS

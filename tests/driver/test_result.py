@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driver.helpers import M
-from orthoprox import Critical, Iterations, Problem, Snapshot, Status, named, solve
+from orthoprox import Critical, Iterations, Problem, Snapshot, Status, solve
 from orthoprox.problem import Certificate, Criticality, criticality
 from orthoprox.solvers import OADMMEP
 from orthoprox.solvers._base import Measured
@@ -46,12 +46,6 @@ def test_its_numbers_are_those_of_its_triple(result):
     assert result.y.shape == result.z.shape == PROBLEM.shape
     for name in ("objective", "criticality", "infeasibility", "seconds"):
         assert result.history[name][-1] == pytest.approx(getattr(result, name), rel=1e-10)
-
-
-def test_it_keeps_the_solver_with_the_settings_it_ran_with():
-    result = solve(PROBLEM, named("oadmm-ep", theta=1.3), stop=Iterations(2))
-    assert result.solver.theta == 1.3
-    assert result.solver.beta0 == named("oadmm-ep").for_problem(PROBLEM).beta0
 
 
 def test_it_prints_as_a_short_summary(result):

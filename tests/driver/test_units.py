@@ -27,6 +27,7 @@ def problems(unit, dtype=np.float64):
     b, c, t = (np.asarray(a, dtype=dtype) for a in (B, C, T))
     return {
         "l1 of data": Problem.of(ExplainedVariance(dtype(root) * b) + unit * 3 * L1(), over=M),
+        "k-sparse": Problem.of(ExplainedVariance(b, unit) - unit * 60 * LargestK(8) + unit * 60 * L1(), over=M),
         "groups of a matrix": Problem.of(LeastSquares(b, t, unit) + unit * 2 * GroupL2() @ Matrix(c), over=M),
     }
 
@@ -37,20 +38,20 @@ def test_the_answer_does_not_depend_on_units(name, power):
     unit = 2.0**power
     for kind, problem in problems(1.0).items():
         try:
-            plain = solve(problem, name, seed=1, stop=Iterations(8))
+            plain = solve(problem, name, seed=1, stop=Iterations(6))
         except UnsupportedProblem:
             continue
-        other = solve(problems(unit)[kind], name, seed=1, stop=Iterations(8))
+        other = solve(problems(unit)[kind], name, seed=1, stop=Iterations(6))
         assert float(problem.objective(other.X)) == pytest.approx(other.objective / unit, rel=1e-12)
         if name in EXACT:
             assert np.all(other.X == plain.X)
+            primal, *in_units = other.criticality_parts
+            assert (primal, *(part / unit for part in in_units)) == pytest.approx(plain.criticality_parts, rel=1e-9)
         elif abs(power) < 256:  # beyond that, published constants meet a problem of another size in their band
             assert other.objective / unit == pytest.approx(plain.objective, rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "powers", "rel"), [(np.float64, (-500, 500), 1e-9), (np.float32, (-60, -20, 20, 60), 1e-4)]
-)
+@pytest.mark.parametrize(("dtype", "powers", "rel"), [(np.float64, (-500, 500), 1e-9), (np.float32, (-60, 20), 1e-4)])
 def test_the_default_converges_to_the_same_point_in_all_units(dtype, powers, rel):
     for kind, problem in problems(1.0, dtype).items():
         plain = solve(problem, seed=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -19,10 +20,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import orthoprox
 from catalogue_estimators import ESTIMATORS, MULTIPLIERS, orthonormal
-from orthoprox import DualPCP, RangeICA, RunFailed, SparsePCA, Status
+from orthoprox import DualPCP, RangeICA, RobustSubspace, RunFailed, SparsePCA, Status
 
 NAMES = [f"column {i}" for i in range(6)]
+ONE_OF_EACH = list({type(estimator): estimator for estimator in ESTIMATORS}.values())
 each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+each_class = pytest.mark.parametrize("estimator", ONE_OF_EACH, ids=repr)
 
 
 @pytest.fixture(scope="module")
@@ -40,26 +43,34 @@ def iterating(estimator: Any) -> Any:
     return clone(estimator).set_params(solver="oadmm") if isinstance(estimator, SparsePCA) else estimator
 
 
-ONE_OF_EACH = list({type(estimator): estimator for estimator in ESTIMATORS}.values())
+@pytest.fixture(scope="module")
+def plain(X: np.ndarray) -> Any:
+    """An estimator fitted to X: once for all tests."""
+    return functools.cache(lambda estimator: clone(estimator).fit(X))
 
 
-@parametrize_with_checks(ONE_OF_EACH)
+# Accuracy plays no part in what scikit-learn asks, nor does the slow last stage of RangeICA.
+ROUGH = [clone(estimator).set_params(tol=1e-2) for estimator in ONE_OF_EACH]
+
+
+@parametrize_with_checks([e.set_params(oblique=False) if isinstance(e, RangeICA) else e for e in ROUGH])
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
+    if check.func.__name__ != "check_estimator_sparse_matrix":  # which does with matrices what another does with arrays
+        check(estimator)
 
 
-@each
+@pytest.mark.parametrize("estimator", ONE_OF_EACH[:3], ids=repr)
 def test_in_a_pipeline_and_a_grid_search(estimator: Any, X: np.ndarray) -> None:
     pipeline = make_pipeline(MaxAbsScaler(), clone(estimator))
     name = pipeline.steps[-1][0]
-    search = GridSearchCV(pipeline, {f"{name}__n_components": [1, 2]}, cv=3, error_score="raise").fit(X)
+    search = GridSearchCV(pipeline, {f"{name}__n_components": [1, 2]}, cv=2, error_score="raise").fit(X)
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
     assert search.best_estimator_.transform(X).shape == (30, search.best_params_[f"{name}__n_components"])
 
 
 @each
-def test_components_are_orthonormal_and_feasible_as_scores(estimator: Any, X: np.ndarray) -> None:
-    fitted = clone(estimator).fit(X)
+def test_components_are_orthonormal_and_feasible_as_scores(estimator: Any, plain: Any) -> None:
+    fitted = plain(estimator)
     V = orthonormal(fitted)
     assert fitted.components_.shape == (2, 6) and fitted.n_features_in_ == 6
     assert np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
@@ -69,34 +80,24 @@ def test_components_are_orthonormal_and_feasible_as_scores(estimator: Any, X: np
         assert fitted.objective_ == fitted.result_.objective * fitted.scale_ ** fitted._objective_power()
 
 
-@each
-def test_names_come_through(estimator: Any, X: np.ndarray) -> None:
-    frame = pandas.DataFrame(X, columns=NAMES)
-    fitted = clone(estimator).set_output(transform="pandas").fit(frame)
-    names = [f"{type(estimator).__name__.lower()}{i}" for i in range(2)]
-    assert list(fitted.feature_names_in_) == NAMES
-    assert list(fitted.get_feature_names_out()) == names
-    scores = fitted.transform(frame)
-    assert isinstance(scores, pandas.DataFrame) and list(scores.columns) == names
-    scores = fitted.set_output(transform="polars").transform(frame)
-    assert isinstance(scores, polars.DataFrame) and scores.columns == names
-
-
-@each
+@each_class
 @pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
-def test_a_frame_gives_what_its_numbers_give(estimator: Any, kind: Any, X: np.ndarray) -> None:
-    plain, framed = clone(estimator).fit(X), clone(estimator).fit(kind(dict(zip(NAMES, X.T, strict=True))))
-    assert list(framed.feature_names_in_) == NAMES
-    assert np.allclose(framed.components_, plain.components_, rtol=0, atol=1e-9)
+def test_a_frame_gives_what_its_numbers_give_with_names(estimator: Any, kind: Any, X: np.ndarray, plain: Any) -> None:
+    frame = kind(dict(zip(NAMES, X.T, strict=True)))
+    fitted = clone(estimator).fit(frame)
+    assert np.allclose(fitted.components_, plain(estimator).components_, rtol=0, atol=1e-9)
+    names = [f"{type(estimator).__name__.lower()}{i}" for i in range(2)]
+    assert list(fitted.feature_names_in_) == NAMES and list(fitted.get_feature_names_out()) == names
+    scores = fitted.set_output(transform=kind.__module__.partition(".")[0]).transform(frame)
+    assert isinstance(scores, kind) and list(scores.columns) == names
 
 
 @each
 @pytest.mark.parametrize("kind", [csr_array, csr_matrix])
 def test_a_sparse_matrix_gives_the_same_and_is_never_filled_in(
-    estimator: Any, kind: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+    estimator: Any, kind: Any, X: np.ndarray, plain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = clone(estimator).fit(X)
-    S = kind(X)
+    dense, S = plain(estimator), kind(X)
 
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a sparse matrix was filled in")
@@ -105,14 +106,14 @@ def test_a_sparse_matrix_gives_the_same_and_is_never_filled_in(
         for method in ("toarray", "todense"):
             monkeypatch.setattr(owner, method, refuse)
     fitted = clone(estimator).fit(S)
-    assert np.allclose(fitted.components_, plain.components_, atol=1e-4)
-    assert np.allclose(fitted.transform(S), plain.transform(X), atol=1e-3)
-    assert fitted.score(S) == pytest.approx(plain.score(X), rel=1e-4)
+    assert np.allclose(fitted.components_, dense.components_, atol=1e-4)
+    assert np.allclose(fitted.transform(S), dense.transform(X), atol=1e-3)
+    assert fitted.score(S) == pytest.approx(dense.score(X), rel=1e-4)
 
 
 @each
-def test_float32_stays_float32(estimator: Any, X: np.ndarray) -> None:
-    single, double = clone(estimator).fit(X.astype(np.float32)), clone(estimator).fit(X)
+def test_float32_stays_float32(estimator: Any, X: np.ndarray, plain: Any) -> None:
+    single, double = clone(estimator).fit(X.astype(np.float32)), plain(estimator)
     assert single.components_.dtype == single.mean_.dtype == np.float32
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     V = orthonormal(single)
@@ -132,9 +133,7 @@ def scaled(estimator: Any, scale: float) -> Any:
     ("dtype", "k", "kind"),
     [
         (np.float64, 500, np.asarray),
-        (np.float64, -430, csr_array),
-        (np.float32, 60, csr_array),
-        (np.float32, -60, np.asarray),
+        (np.float32, -60, csr_array),
     ],
 )
 def test_a_power_of_two_changes_no_digit(estimator: Any, dtype: Any, k: int, kind: Any, X: np.ndarray) -> None:
@@ -157,10 +156,10 @@ def test_a_power_of_two_changes_no_digit(estimator: Any, dtype: Any, k: int, kin
 
 @each
 @pytest.mark.parametrize("scale", [0.1, 1e-300, 1e307])
-def test_units_do_not_matter(estimator: Any, scale: float, X: np.ndarray) -> None:
+def test_units_do_not_matter(estimator: Any, scale: float, X: np.ndarray, plain: Any) -> None:
     if getattr(estimator, "weight", None) is not None:
         scale = min(max(scale, 1e-150), 1e150)  # the weight is in their units, or their squares
-    one, other = clone(estimator).fit(X), scaled(estimator, scale).fit(scale * X)
+    one, other = plain(estimator), scaled(estimator, scale).fit(scale * X)
     V, W = orthonormal(one), orthonormal(other)
     assert np.allclose(V, W, atol=1e-5) and np.array_equal(np.abs(V) > 1e-5, np.abs(W) > 1e-5)
     for name in ("labels_", "outliers_", "explained_variance_ratio_"):
@@ -168,24 +167,38 @@ def test_units_do_not_matter(estimator: Any, scale: float, X: np.ndarray) -> Non
 
 
 @each
-def test_more_starts_are_never_worse(estimator: Any, X: np.ndarray) -> None:
-    one, three = clone(estimator).fit(X), clone(estimator).set_params(n_init=3).fit(X)
-    assert three.objective_ <= one.objective_
+def test_more_starts_are_never_worse(estimator: Any, X: np.ndarray, plain: Any) -> None:
+    one, two = plain(estimator), clone(estimator).set_params(n_init=2).fit(X)
+    assert two.objective_ <= one.objective_
 
 
 @each
-def test_a_warm_start_begins_where_the_last_fit_ended(estimator: Any, X: np.ndarray) -> None:
-    warm = clone(estimator).set_params(warm_start=True).fit(X)
-    first, objective = warm.n_iter_, warm.objective_
+def test_a_warm_start_begins_where_the_last_fit_ended(
+    estimator: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimator = iterating(estimator)
+    warm, kind, starts = clone(estimator).set_params(warm_start=True).fit(X), type(estimator), []
+    first, objective, last, start = warm.n_iter_, warm.objective_, warm.result_.X, kind._start
+
+    def watched(*given: Any, **rest: Any) -> Any:
+        starts.append(start(*given, **rest))
+        return starts[-1]
+
+    monkeypatch.setattr(kind, "_start", watched)
     warm.fit(X)
+    P = np.abs(starts[0][0].T @ last)  # the same columns, or where the axes are turned in the end, their span
+    turned = isinstance(estimator, (DualPCP, RobustSubspace))
+    assert starts[0][1] and np.allclose(np.linalg.norm(P, 2, axis=0) if turned else P.max(axis=0), 1, atol=1e-6)
     assert warm.n_iter_ <= first or isinstance(estimator, MULTIPLIERS)
     assert warm.objective_ <= objective + 1e-6 * abs(objective)
+    warm.set_params(n_components=1).fit(X)  # of another shape: a new start
+    assert not starts[1][1] and starts[1][0].shape[1] == 1
 
 
-@each
-def test_ctrl_c_keeps_what_there_is(estimator: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_class
+def test_ctrl_c_keeps_what_there_is(estimator: Any, X: np.ndarray, plain: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     estimator = iterating(estimator)
-    method = type(clone(estimator).fit(X).result_.solver)
+    method = type(plain(estimator).result_.solver)
     step, calls = method.step, []
 
     def interrupted(self: Any, problem: Any, state: Any) -> Any:
@@ -201,7 +214,7 @@ def test_ctrl_c_keeps_what_there_is(estimator: Any, X: np.ndarray, monkeypatch: 
     assert len(calls) == 2 and np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
 
 
-@each
+@each_class
 @pytest.mark.parametrize("place", ["_start", "_finish", "_last_stage", "_store"])
 def test_ctrl_c_between_the_stages_keeps_what_there_is(
     estimator: Any, place: str, X: np.ndarray, monkeypatch: pytest.MonkeyPatch
@@ -217,7 +230,7 @@ def test_ctrl_c_between_the_stages_keeps_what_there_is(
     monkeypatch.setattr(type(estimator), place, interrupted)
     moments += [False, False, True, False] if place == "_start" else [False, False, True]
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        fitted = clone(estimator).set_params(n_init=2).fit(X)
+        fitted = clone(estimator).set_params(n_init=2, tol=1e-2).fit(X)
     V = orthonormal(fitted)
     assert fitted.result_.status is Status.INTERRUPTED and np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
     moments[:] = [True]
@@ -226,13 +239,13 @@ def test_ctrl_c_between_the_stages_keeps_what_there_is(
             clone(estimator).fit(X)
 
 
-@each
+@each_class
 def test_a_fit_that_has_not_settled_says_so(estimator: Any, X: np.ndarray) -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         clone(estimator).set_params(max_iter=1, tol=0.0).fit(X)
 
 
-@each
+@each_class
 def test_a_warning_names_the_line_of_the_caller(estimator: Any, X: np.ndarray) -> None:
     unsettled = clone(estimator).set_params(max_iter=1, tol=0.0)
     for fit in (unsettled.fit, unsettled.fit_transform, make_pipeline(unsettled).fit_transform):
@@ -241,7 +254,7 @@ def test_a_warning_names_the_line_of_the_caller(estimator: Any, X: np.ndarray) -
         assert {warning.filename for warning in told} == {__file__}
 
 
-@each
+@each_class
 @pytest.mark.parametrize("failing", [[1], [0, 2], [0, 1, 2]], ids=str)
 def test_a_failed_run_does_not_lose_the_others(
     estimator: Any, failing: list[int], X: np.ndarray, monkeypatch: pytest.MonkeyPatch
@@ -265,7 +278,7 @@ def test_a_failed_run_does_not_lose_the_others(
     assert fitted.result_.objective <= min(result.objective for result in results if result is not None)
 
 
-@each
+@each_class
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
@@ -286,7 +299,7 @@ def test_bad_settings_get_a_sentence(estimator: Any, settings: dict[str, Any], s
         clone(estimator).set_params(**settings).fit(X)
 
 
-@each
+@each_class
 def test_progress_is_drawn_if_asked_for(estimator: Any, X: np.ndarray, capsys: pytest.CaptureFixture[str]) -> None:
     fitted = clone(estimator).set_params(verbose=1).fit(X)
     assert fitted.result_.solver.name in capsys.readouterr().err

@@ -101,22 +101,6 @@ def test_other_objectives(objective: str, weight: float | None, C: np.ndarray) -
     assert np.max(np.abs(learned.components_ @ learned.components_.T - np.eye(N))) < 1e-12
 
 
-def test_a_warm_start_begins_at_the_last_atoms(C: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned = OrthogonalDictionaryLearning(4, warm_start=True, random_state=0).fit(C @ ATOMS)
-    last, starts = learned.result_.X, []
-    run = OrthogonalDictionaryLearning._run
-
-    def watched(self: Any, data: Any, problem: Any, X0: Any, *, warm: bool) -> Any:
-        starts.append((X0, warm))
-        return run(self, data, problem, X0, warm=warm)
-
-    monkeypatch.setattr(OrthogonalDictionaryLearning, "_run", watched)
-    learned.fit(C @ ATOMS)
-    assert np.array_equal(starts[0][0], last) and starts[0][1]
-    learned.set_params(n_components=3).fit(C @ ATOMS)  # of another shape: a random start
-    assert starts[1][0].shape == (N, 3) and not starts[1][1]
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA, FastICA
-from sklearn.exceptions import ConvergenceWarning
 
 from orthoprox import RangeICA
 from orthoprox.models import amari_index, least_range
@@ -114,32 +113,6 @@ def test_the_order_is_a_number_or_a_share(order: Any, k: int, X: np.ndarray) -> 
     fitted = RangeICA(order=order, oblique=False, random_state=0, tol=1e-2).fit(X)
     S = np.sort(fitted.transform(X), axis=0)
     assert fitted.objective_ == pytest.approx(np.sum(S[-k:].mean(axis=0) - S[:k].mean(axis=0)), rel=1e-9)
-
-
-def test_a_warm_start_begins_at_the_last_solution(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    ica = RangeICA(warm_start=True, random_state=0).fit(X)  # not at the oblique sources, which are off the manifold
-    last, starts, run = ica.result_.X, [], RangeICA._run
-
-    def watched(self: Any, data: Any, problem: Any, X0: Any, *, warm: bool) -> Any:
-        starts.append((X0, warm))
-        return run(self, data, problem, X0, warm=warm)
-
-    monkeypatch.setattr(RangeICA, "_run", watched)
-    ica.fit(X)
-    assert np.allclose(starts[0][0], last) and starts[0][1]
-    ica.set_params(n_components=2).fit(X)
-    assert not starts[1][1]
-
-
-def test_ctrl_c_in_the_last_part_keeps_what_there_is(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("orthoprox.estimators.range_ica.least_range", interrupted)
-    with pytest.warns(ConvergenceWarning, match="interrupted in its last stage"):
-        stopped = RangeICA(random_state=0).fit(X)
-    plain = RangeICA(oblique=False, random_state=0).fit(X)
-    assert np.allclose(stopped.components_, plain.components_)
 
 
 def test_the_last_part_is_what_it_says(X: np.ndarray, ica: RangeICA) -> None:

@@ -158,16 +158,6 @@ def test_what_is_not_finite_is_nothing(results):
     assert data["rows"][0][COLUMNS.index("objective")] is None
 
 
-def test_a_full_report_stays_small():
-    """As many curves as the whole reproduction has, each as long as a curve may be."""
-    rng = np.random.default_rng(0)
-    curve = np.sort(rng.random(400))[::-1]
-    run = made_up("OADMM-EP", 0.123456789, curve=curve, criticality=1.23456e-5, seconds_used=3.00012345)
-    one = tiny(name="figure1", datasets=("randn-40-12",), weights=(5.0,), kept=(0.1,))
-    few, many = (len(report(Results((one,), (run,) * n, ()))) for n in (1, 11))
-    assert few + 784 * (many - few) / 10 + (5600 - 784) * 150 < 3.2e6
-
-
 def test_the_committed_form(results, tmp_path):
     results = replace(results, experiments=(replace(results.experiments[0], kept=(0.1,), datasets=("randn-40-12",)),))
     (tmp_path / "reproduction").mkdir()

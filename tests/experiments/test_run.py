@@ -126,7 +126,7 @@ def unbroken(tmp_path_factory):
     """An experiment of slow runs, where its solver stands, and its table when nothing interferes."""
     users, whole = tmp_path_factory.mktemp("users"), tmp_path_factory.mktemp("whole")
     experiment = slow(users)
-    assert run(jobs_of(experiment), whole, processes=2).done == 6
+    assert run(jobs_of(experiment), whole, processes=1).done == 6
     return experiment, users, table(whole, experiment)
 
 
@@ -146,7 +146,7 @@ def test_a_broken_run_goes_on_to_the_same_table(tmp_path, unbroken, how):
         done, interrupted = said.split()
         assert interrupted == "True" and int(done) <= len(there)
         assert (tmp_path / "runs/log.txt").read_text() == ""
-    tally = run(jobs_of(experiment), tmp_path, processes=2)
+    tally = run(jobs_of(experiment), tmp_path, processes=1)
     assert tally.done <= 6 - len(there) and tally.present + tally.done == 6
     assert table(tmp_path, experiment) == expected and len(expected) == 6
 

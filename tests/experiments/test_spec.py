@@ -42,12 +42,6 @@ def test_every_builtin_method_can_be_made(name, quick):
     assert all(dataset.startswith("digits-") for dataset in experiment.datasets) == quick
 
 
-def test_a_whole_reproduction_fits_its_time():
-    """Three times nine minutes on 16 cores, with a fifth of the budget for measuring and reading."""
-    runs = {job.key: e.seconds or 12.0 for e in map(builtin, BUILTIN) for _, job in e.jobs()}  # some are shared
-    assert 1.2 * sum(runs.values()) / 16 < 3 * 9 * 60
-
-
 def test_rivals_with_equal_smoothing_have_that_of_oadmm():
     """And stand in the panels of the figures."""
     equal, figure = builtin("smoothing"), builtin("figure1")

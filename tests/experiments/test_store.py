@@ -1,7 +1,5 @@
 """Result files: complete or absent."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -58,14 +56,3 @@ def test_a_missing_column_and_other_archives_are_noticed(path):
         np.save(file, np.zeros(3))
     with pytest.raises(DamagedFile):
         load(path)
-
-
-def test_a_failed_write_leaves_the_old_result(path, monkeypatch):
-    def full(_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="no space"):
-        write(path, Archive({"a": 2}, {}, {}))
-    assert load(path).facts["a"] == 1
-    assert [p.name for p in path.parent.iterdir()] == ["run.npz"]

@@ -70,8 +70,8 @@ def mischief(folder, *names):
 
 
 def slow(folder):
-    """Six runs of half a second each."""
-    return tiny(methods=mischief(folder, "Slow"), seeds=(0, 1, 2), iterations=20)
+    """Six runs of a quarter of a second each."""
+    return tiny(methods=mischief(folder, "Slow"), seeds=(0, 1, 2), iterations=12)
 
 
 def made_up(

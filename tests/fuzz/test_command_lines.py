@@ -217,7 +217,7 @@ def try_in_process(call, place):
     check(call, done.exit_code, done.stdout, done.stderr, place)
 
 
-@campaign(40)
+@campaign(30)
 @given(call=st.one_of(solve_lines, solve_lines, few_lines, reproduce_lines))
 def test_a_command_ends_with_a_code_and_a_sentence(call, place):
     try_in_process(call, place)
@@ -229,7 +229,7 @@ def test_a_comparison_ends_with_a_code_and_a_sentence(call, place):
     try_in_process(call, place)
 
 
-@campaign(2)
+@campaign(1)
 @given(call=st.one_of(solve_lines, few_lines, reproduce_lines))
 def test_a_process_ends_with_a_code_and_a_sentence(call, place):
     done = orthoprox(*call, encoding_errors="surrogateescape")

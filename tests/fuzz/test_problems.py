@@ -104,14 +104,14 @@ def check_default(case, seed, power):
     return result.status.name
 
 
-@campaign(short=40)
+@campaign(short=30)
 @given(cases(UNITS), st.sampled_from(sorted(SOLVERS)), st.integers(0, 9))
 def test_results_are_true(case, name, seed):
     note(case.words)
     event(f"{name}: {check_results(case, name, seed)}")
 
 
-@campaign(short=8)
+@campaign(short=4)
 @given(cases(), st.integers(0, 9), st.sampled_from(POWERS))
 def test_the_default_solver(case, seed, power):
     note(case.words)

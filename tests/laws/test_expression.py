@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 
@@ -24,7 +24,6 @@ T, MASK = _rng.standard_normal((N, R)), _rng.random((N, R)) < 0.5
 weights = st.floats(0.01, 10.0)
 signed = st.floats(-10.0, 10.0)
 seeds = st.integers(0, 2**16)
-law = settings(max_examples=30)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.coo_matrix, aslinearoperator, Matrix])
@@ -55,7 +54,6 @@ def quartic(X):
     return np.sum(X**4), 4 * X**3
 
 
-@law
 @given(a=weights, b=weights, c=weights, offset=signed, seed=seeds)
 def test_the_written_problem_is_the_built_one(a, b, c, offset, seed):
     written = Problem.of(a * terms.ExplainedVariance(B) - b * LargestK(5) + c * L1() @ Matrix(C) + offset, over=M)
@@ -70,7 +68,6 @@ def test_the_written_problem_is_the_built_one(a, b, c, offset, seed):
     assert (written.h.prox(AX, 0.3) == built.h.prox(AX, 0.3)).all()
 
 
-@law
 @given(a=signed, b=signed, c=signed, d=signed, seed=seeds)
 def test_smooth_terms_of_any_sign_go_into_f(a, b, c, d, seed):
     terms = a * Quadratic(S) - b * LeastSquares(B, Y) + c * Linear(T) - d * Smooth(quartic)
@@ -85,7 +82,6 @@ def test_smooth_terms_of_any_sign_go_into_f(a, b, c, d, seed):
     assert isinstance(problem.A, Identity)
 
 
-@law
 @given(a=weights, b=weights, c=weights, seed=seeds)
 def test_several_terms_with_a_prox_become_a_stack(a, b, c, seed):
     problem = Problem.of(a * L1() @ Matrix(C) + b * GroupL2() + c * L1() @ Entries(MASK) + Linear(T), over=M)
@@ -101,7 +97,6 @@ def test_several_terms_with_a_prox_become_a_stack(a, b, c, seed):
     np.testing.assert_array_equal(moved[4 : 4 + N], GroupL2(weight=b).prox(X, 0.2))
 
 
-@law
 @given(a=weights, b=weights, c=weights, seed=seeds)
 def test_subtracted_convex_terms_become_one_g(a, b, c, seed):
     problem = Problem.of(Linear(T) - a * L1() - b * terms.FrobeniusNorm() - c * GroupL2() @ Matrix(C), over=M)
@@ -115,7 +110,6 @@ def test_subtracted_convex_terms_become_one_g(a, b, c, seed):
     assert isinstance(problem.h, Zero)
 
 
-@law
 @given(factor=signed, offset=signed, seed=seeds)
 def test_a_factor_goes_into_every_summand_and_the_offset(factor, offset, seed):
     X = point(seed)
@@ -129,7 +123,6 @@ def test_a_factor_goes_into_every_summand_and_the_offset(factor, offset, seed):
         assert Problem.of(-(factor * inside), over=M).objective(X) == pytest.approx(-factor * value, abs=1e-9)
 
 
-@law
 @given(c=signed, a=weights, seed=seeds)
 def test_numbers_stand_on_either_side(c, a, seed):
     X, f = point(seed), a * Linear(T)
@@ -176,15 +169,6 @@ def test_the_algebra_of_a_term():
     for make in (lambda: f / 2, lambda: f * f, lambda: (f + 1) * (f + 1), lambda: 2 / f):
         with pytest.raises(TypeError):
             make()
-
-
-def test_maps_behind_one_another_are_multiplied():
-    X, P = point(0), _rng.standard_normal((3, 4))
-    for written in (L1() @ (Matrix(P) @ Matrix(C)), (L1() @ Matrix(P)) @ Matrix(C)):
-        problem = Problem.of(written, over=M)
-        assert problem.objective(X) == pytest.approx(l1(P @ C @ X))
-    problem = Problem.of((L1() - Linear(T[:4]) + 2) @ Matrix(C), over=M)
-    assert problem.objective(X) == pytest.approx(l1(C @ X) - np.sum(T[:4] * (C @ X)) + 2)
 
 
 def test_bound_terms_of_every_kind():
@@ -247,19 +231,3 @@ def test_what_is_no_term_is_refused(given):
     for make in (lambda: L1() + given, lambda: given - L1(), lambda: (L1() + 1) - given, lambda: given + (L1() + 1)):
         with pytest.raises(TypeError):
             make()
-
-
-@pytest.mark.parametrize("given", [[[1.0]], 3.0, L1(), "A"])
-def test_a_term_is_bound_to_maps_only(given):
-    for term in (L1(), L1() + Linear(T), L1() @ Identity()):
-        with pytest.raises(TypeError):
-            term @ given
-
-
-@pytest.mark.parametrize("factor", [math.nan, math.inf, -math.inf])
-def test_a_factor_must_be_finite(factor):
-    for term in (L1(), Linear(T), terms.Nuclear() + Linear(T)):
-        with pytest.raises(ValueError, match=r"The weight of \w+ must be finite; given"):
-            factor * term
-    with pytest.raises(TypeError, match="The weight of L1 must be a number; given"):
-        [1, 2] * L1()

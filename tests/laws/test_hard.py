@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogue_terms import HARD, SHAPE, C, label, points, tries
-from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, solve, terms
+from orthoprox import Problem, Stiefel, terms
 from orthoprox.maps import Difference
-from orthoprox.solvers import SOLVERS
 from orthoprox.terms import L0, Linear, Nonnegative, SeparableSum, Shifted, envelope, envelope_gradient, envelope_prox
 
 Y = np.array([[3.0, -0.5, 0.0], [0.0, 2.0, -0.0]])
@@ -85,10 +84,3 @@ def test_their_places_in_a_problem():
         assert not isinstance(h, terms.ConvexTerm)
         with pytest.raises(ValueError, match="a subtracted term must be smooth or convex"):
             Problem.of(Linear(C) + terms.L1() - h, over=M)
-
-
-@pytest.mark.parametrize("h", [L0(0.1), Nonnegative()], ids=["l0", "nonnegative"])
-@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "obcd"])
-def test_methods_that_need_a_lipschitz_h_say_so(name, h):
-    with pytest.raises(UnsupportedProblem, match=f"^{name} .*Lipschitz.*{type(h).__name__}.*\\.$"):
-        solve(Problem.of(Linear(C) + h, over=Stiefel(4, 2)), name, stop=Iterations(1))

@@ -41,17 +41,22 @@ def diagonal_bound(values, dtype=np.float64):
 @every_spectrum
 def test_large_maps_are_bounded(spectrum) -> None:
     # Each size has a start of its own.
-    for n in (*range(EXACT + 1, EXACT + 60), 2000, 5000):
+    for n in (*range(EXACT + 1, EXACT + 20), 2000):
         values = 0.3 * spectrum(n)
         assert values.max() <= diagonal_bound(values) <= 1.05 * values.max()
 
 
-@every_spectrum
-@pytest.mark.parametrize("shape", [(520, 540), (540, 520)])
-def test_large_matrices_are_bounded(spectrum, shape) -> None:
-    B = turned(spectrum(520), *shape, np.random.default_rng(0))
+@pytest.mark.parametrize("spectrum", list(SPECTRA.values())[::2], ids=list(SPECTRA)[::2])
+def test_large_matrices_are_bounded(spectrum) -> None:
+    B = turned(spectrum(515), 515, 525, np.random.default_rng(0))
     true = np.linalg.norm(B, 2)
-    for A in (Matrix(B), Sparse(csr_array(B)), Operator(aslinearoperator(B)), Centred(B, mean=np.zeros((shape[1], 1)))):
+    for A in (
+        Matrix(B),
+        Matrix(B.T),
+        Sparse(csr_array(B)),
+        Operator(aslinearoperator(B)),
+        Centred(B, mean=np.zeros((525, 1))),
+    ):
         assert true <= A.norm <= 1.05 * true
     for form in (True, False):
         assert true**2 <= Gram(B, form=form).norm <= 1.11 * true**2
@@ -70,7 +75,7 @@ def test_single_precision(spectrum) -> None:
         assert values.max() <= diagonal_bound(values, np.float32) <= 1.05 * values.max()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [0, 7, 18])
 def test_positive_data_in_single_precision(seed) -> None:
     """Sums of positive numbers round worst."""
     B = np.random.default_rng(seed).random((2 + seed, 20_000), dtype=np.float32)

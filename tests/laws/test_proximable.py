@@ -1,11 +1,11 @@
-"""Laws of proximable terms: prox, subdifferential, constants, slopes, scaling."""
+"""Laws of proximable terms: prox and its derivative, subdifferential, constants, slopes, scaling."""
 
 import math
 from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from catalogue_terms import (
@@ -30,7 +30,10 @@ from orthoprox.terms import L1, MCP, SCAD, ColumnRange, GroupL2, Huber, Nuclear,
 
 laws = pytest.mark.parametrize("h", PROXIMABLE, ids=label)
 entrywise_laws = pytest.mark.parametrize("h", ENTRYWISE, ids=label)
-wide_laws = pytest.mark.parametrize("h", [*PROXIMABLE, *HARD], ids=label)
+TERMS = [*PROXIMABLE, *HARD]
+KNOWN = [h for h in TERMS if h.has_prox_derivative]
+wide_laws = pytest.mark.parametrize("h", TERMS, ids=label)
+smooth_laws = pytest.mark.parametrize("h", KNOWN, ids=label)
 """Laws that hold without constants, so for counts and constraints too."""
 WIDE_ENTRYWISE = [*ENTRYWISE, *HARD_ENTRYWISE]
 below = st.floats(0.01, 0.95)
@@ -47,7 +50,7 @@ def step(h, fraction):
 @pytest.mark.parametrize(
     ("base", "tried"),
     [
-        (terms.ProximableTerm, [*PROXIMABLE, *HARD]),
+        (terms.ProximableTerm, TERMS),
         (terms.EntrywiseTerm, WIDE_ENTRYWISE),
         (terms.ConvexTerm, CONVEX),
         (terms.SmoothTerm, SMOOTH),
@@ -299,3 +302,37 @@ def test_parameters_in_double_precision_do_not_lift_a_single_precision_y(rng):
     for h in (WeightedL1(rng.random((4, 3))), Shifted(L1(), rng.standard_normal((4, 3)))):
         assert h.prox(y, 0.5).dtype == h.subgradient(y).dtype == np.float32
         assert np.float32(h.value(y)) == pytest.approx(h.value(y.astype(float)), rel=1e-5)
+
+
+def test_who_knows_the_derivative():
+    simple = [h for h in TERMS if isinstance(h, (terms.EntrywiseTerm, GroupL2))]
+    assert {type(h) for h in KNOWN} == {*(type(h) for h in simple), SeparableSum, Shifted}
+    for h in TERMS:
+        assert (h.prox_derivative(np.ones(SHAPE), 0.1) is not None) == h.has_prox_derivative
+    for partly in (Shifted(terms.LInf(), C), SeparableSum((L1(), terms.LInf()), (3, 1))):
+        assert not partly.has_prox_derivative and partly.prox_derivative(C, 0.1) is None
+
+
+@smooth_laws
+@given(seed=st.integers(0, 2**32 - 1), fraction=st.floats(0.05, 0.9))
+@tries
+def test_it_is_the_derivative_away_from_kinks(h, seed, fraction):
+    rng, mu = np.random.default_rng(seed), step(h, fraction)
+    y, D = rng.uniform(-4, 4, SHAPE), rng.standard_normal(SHAPE)
+    t = 1e-6
+    here = h.prox(y, mu)
+    forward, backward = (h.prox(y + t * D, mu) - here) / t, (here - h.prox(y - t * D, mu)) / t
+    assume(np.allclose(forward, backward, atol=1e-3))
+    assert np.allclose(h.prox_derivative(y, mu)(D), (forward + backward) / 2, atol=1e-5)
+
+
+@smooth_laws
+@given(y=points(), D=points(scales=(1.0,)), E=points(scales=(1.0,)), fraction=st.floats(0.05, 0.9))
+@tries
+def test_it_is_linear_and_symmetric_and_finite_at_kinks_too(h, y, D, E, fraction):
+    J = h.prox_derivative(y, step(h, fraction))
+    assert np.all(np.isfinite(J(D)))
+    assert np.allclose(J(D - 2 * E), J(D) - 2 * J(E), atol=1e-9)
+    assert np.sum(J(D) * E) == pytest.approx(np.sum(D * J(E)), rel=1e-9, abs=1e-9)
+    if h.weak_convexity == 0:  # between 0 and I
+        assert -1e-9 <= np.sum(J(D) * D) <= np.sum(D * D) * (1 + 1e-9)

@@ -30,10 +30,6 @@ def sine(U, V):
     return np.linalg.norm(V - U @ (U.T @ V), 2)
 
 
-def pca(Y, d):
-    return np.linalg.svd(Y, full_matrices=False)[2][:d].T
-
-
 @pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y)), lambda Y: Centred(Y, np.zeros(7))])
 def test_the_term_adds_up_smoothed_distances(rng, kind):
     Y, M = rng.standard_normal((20, 7)), Stiefel(7, 3)
@@ -129,19 +125,6 @@ def test_it_ends_at_a_critical_point_and_says_so(form):
     assert result.converged and result.criticality <= 1e-6
 
 
-@pytest.mark.parametrize(
-    ("n", "d", "inliers", "outliers"), [(30, 5, 90, 210), (30, 25, 150, 150), (30, 29, 150, 150), (4, 1, 20, 60)]
-)
-def test_without_noise_the_subspace_is_found_exactly(n, d, inliers, outliers):
-    # Well-spread outliers, up to three in four. PCA is off by more than a tenth.
-    Y, U = contaminated(1, n=n, d=d, inliers=inliers, outliers=outliers)
-    unit = Y / np.linalg.norm(Y, axis=1, keepdims=True)
-    primal = solve(robust_subspace(Y, n_components=d), Reweighting(), pca(unit, d), stop=Iterations(200))
-    dual = solve(dual_pcp(Y, codimension=n - d), Reweighting(), np.linalg.svd(unit)[2][d:].T)
-    assert sine(U, pca(Y, d)) > 0.1
-    assert sine(U, primal.X) < 1e-6 and np.linalg.norm(dual.X.T @ U, 2) < 1e-6
-
-
 def test_far_outliers_count_as_much_as_near_ones():
     Y, U = contaminated(2, n=12, d=3, inliers=60, outliers=40)
     Y[60:] *= 1e4
@@ -172,16 +155,6 @@ def test_the_centre_of_an_affine_subspace_lies_in_it():
     median = robust_location(Y + p.T) - p
     assert np.linalg.norm(median - U @ (U.T @ median)) > 1e-2
     assert np.allclose(U.T @ away, U.T @ median, atol=1e-6)  # along the subspace it is the median
-
-
-def test_a_round_is_weighted_pca(rng, monkeypatch):
-    Y, V = rng.standard_normal((40, 5)) + 2.0, np.eye(5, 2)
-    w = 1 / np.linalg.norm((Y - 1.0) @ (np.eye(5) - V @ V.T), axis=1)
-    monkeypatch.setattr(location, "ROUNDS", 1)
-    c_new, V_new = location._descend(Matrix(Y), np.ones((5, 1)), V)
-    c = w @ Y / w.sum()
-    E = np.linalg.eigh((Y - c).T * w @ (Y - c))[1][:, -2:]
-    assert np.allclose(c_new[:, 0], c) and np.allclose(V_new @ V_new.T, E @ E.T)
 
 
 @pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y))])

@@ -1,7 +1,5 @@
 """Problems for the parts of OADMM, and states that no run would reach."""
 
-import numpy as np
-
 from orthoprox import Problem
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm.iterate import measure
@@ -31,9 +29,3 @@ def random_iterate(problem, seed):
     """X on the manifold, y and z anywhere."""
     _, X, _, y, z = random_triple(problem, seed)
     return measure(problem, problem.at(X), y, z)
-
-
-def polar(V):
-    """The nearest matrix with orthonormal columns, by its definition."""
-    U, _, Wt = np.linalg.svd(V, full_matrices=False)
-    return U @ Wt

@@ -10,8 +10,9 @@ from orthoprox.solvers.oadmm.finish import Finish, Outcome
 from orthoprox.solvers.oadmm.iterate import measure
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, ExplainedVariance
-from phases.problems import CONCAVE, K_SPARSE, OTHERS, polar
+from phases.problems import CONCAVE, K_SPARSE, OTHERS
 from steps.cases import B, M, N, R
+from steps.checks import factor
 
 L1_PROBLEM = Problem.of(ExplainedVariance(B, 0.3) + 0.7 * L1(), over=M)
 FINISH = Finish()
@@ -142,11 +143,11 @@ def test_an_attempt_cut_short_goes_on_where_it_gains_more_than_blocks_of_the_sam
 
 def test_on_k_entries_f_is_minimised_with_all_of_them_free_and_others_may_enter_afterwards():
     y = np.zeros((N, R))
-    y[:R] = polar(np.random.default_rng(5).standard_normal((R, R)))
+    y[:R] = factor(np.random.default_rng(5).standard_normal((R, R)))
     y[2, 0] = 0.0
-    y = polar(y) * (y != 0)
+    y = factor(y) * (y != 0)
     problem = sparse_pca(B, n_components=R, weight=6.0, k=12)
-    at = measure(problem, problem.at(polar(y)), y, 0.0 * y)
+    at = measure(problem, problem.at(factor(y)), y, 0.0 * y)
     found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
     assert found.objective < at.objective and np.count_nonzero(found.point.X) <= 12
     assert np.all(found.point.X[y == 0][np.abs(found.point.X[y == 0]) > 0] != 0)

@@ -7,13 +7,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel, named, solve
+from orthoprox import named, solve
 from orthoprox._fields import replace
-from orthoprox.driver import Iterations, Recorder
+from orthoprox.driver import Iterations
 from orthoprox.solvers.oadmm.block import Block
 from orthoprox.solvers.oadmm.guard import Guarded
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
-from orthoprox.terms import L1, ExplainedVariance
 from phases.problems import CONCAVE, OTHERS, random_iterate
 from steps.cases import M
 
@@ -148,15 +147,3 @@ def test_a_fast_method_that_settles_is_left_alone():
     start = solve(PROBLEM, seed=1, stop=Iterations(200)).X  # near a solution there is nothing to refuse
     near = walk(method, PROBLEM, 9, M.retract(start, 1e-3 * M.tangent(start, PROBLEM.f.gradient(start) + 1.0)))[-1]
     assert near.safe is None
-
-
-def test_with_penalties_far_too_low_the_run_still_ends_near_a_critical_point():
-    """Crit stood at 5 for ever here, and the guard's own method at 0.5, before the list was kept."""
-    f = ExplainedVariance(np.random.default_rng(0).standard_normal((50, 200)))
-    problem = Problem.of(f + 4.0 * L1(), over=Stiefel(200, 10))
-    method = named("oadmm", roam=0.1, settle=0.1, explore=0, polish=False)
-    result = solve(problem, method, stop=Iterations(250), record=Recorder(every=1))
-    crits = result.history["stationarity"] + result.history["primal"] + result.history["dual"]
-    safe = solve(problem, "oadmm-ep", stop=Iterations(2000), record=Recorder(every=2000))
-    assert result.criticality <= 2 * safe.criticality
-    assert crits[-1] <= 1.01 * min(crits[50:])

@@ -107,13 +107,15 @@ def test_there_is_nothing_to_do_where_the_gradient_is_small_beside_the_primal_re
 @pytest.mark.parametrize("name", ["l1", "l1 of a map", "mcp", "huber", "rows", "rows of a map", "two terms"])
 def test_it_converges_and_what_has_converged_stays(name):
     problem = PROBLEMS[name]
-    state, reached, least = METHOD.init(problem, M.random(len(name) % 2)), False, np.inf
+    state, reached, least = METHOD.init(problem, M.random(len(name) % 2)), 0, np.inf
     for t in range(25):
+        if reached > 3:
+            break
         state = METHOD.step(problem, state)
         crit, least = state.at.parts.total, min(least, state.at.crit)
         assert state.t == t + 1 and state.tolerance == pytest.approx(0.05 * least)
         assert not reached or crit < 1e-8
-        reached = reached or crit < 1e-10
+        reached += reached > 0 or crit < 1e-10
     assert reached
 
 

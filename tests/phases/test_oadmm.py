@@ -1,4 +1,4 @@
-"""The composition: phases only advance, the best point is returned, nothing depends on units, runs can be resumed."""
+"""The composition: phases only advance, and the best point is returned."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ import pytest
 
 from orthoprox import Critical, Iterations, Problem, Stiefel, UnsupportedProblem, named, solve
 from orthoprox._fields import replace
-from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.models import sparse_pca
 from orthoprox.problem import criticality
 from orthoprox.solvers.oadmm import Phase
 from orthoprox.solvers.oadmm.guard import GuardedState
@@ -15,7 +15,7 @@ from orthoprox.solvers.oadmm.homotopy import HomotopyState
 from orthoprox.solvers.oadmm.iterate import is_better
 from orthoprox.solvers.oadmm.plan import choose_blocks
 from orthoprox.solvers.oadmm.projections import ProjectionsState
-from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, LargestK, LInf
+from orthoprox.terms import L1, MCP, LargestK, LInf
 from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from steps.cases import PROBLEMS as ALL
 from steps.cases import B, M, N, R
@@ -32,7 +32,7 @@ def walk(problem, steps, seed=3, **settings):
     return method, states
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(scope="module", params=EVERY)
 def run(request):
     problem = EVERY[request.param]
     return problem, *walk(problem, 60 if request.param in CONCAVE else 15, **QUICK)
@@ -126,15 +126,6 @@ def test_a_critical_point_above_the_best_one_ends_roaming_but_not_the_run():
     assert done.phase is Phase.DONE
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_it_never_ends_above_its_start(name):
-    problem = EVERY[name]
-    for seed in range(3):
-        X0 = problem.M.random(seed)
-        result = solve(problem, X0=X0, stop=Iterations(40 if name in CONCAVE else 6))
-        assert result.objective <= float(problem.objective(X0)) * (1 + 1e-9) + 1e-9
-
-
 def test_what_has_been_reached_is_not_lost_again():
     for problem in (CONCAVE["l1"], K_SPARSE, CONCAVE["mcp"]):
         method, states = walk(problem, 150)
@@ -184,37 +175,6 @@ def test_a_warm_method_stays_near_its_start():
             problem, warm, M.retract(end.X, 0.02 * D / np.linalg.norm(D)), stop=Iterations(200) | Critical(1e-10)
         )
         assert found.converged and np.linalg.norm(found.X - end.X) < 1e-6
-
-
-@pytest.mark.parametrize("kind", ["l1", "l1 minus largest-k", "scad"])
-def test_the_scale_of_the_data_does_not_matter(kind):
-    D = np.random.default_rng(31).standard_normal((40, 20)) * 0.9 ** np.arange(20)
-    over = Stiefel(20, 4)
-    penalty = {"l1": 0.2 * L1(), "l1 minus largest-k": 3.0 * L1() - 3.0 * LargestK(16), "scad": 0.4 * SCAD(0.3)}[kind]
-
-    def run(c, seed):
-        problem = Problem.of(ExplainedVariance(c * D, 1 / 40) + c * c * penalty, over=over)
-        _, states = walk(problem, 60, seed)
-        return states[-1].work, states[-1].best.objective / c**2
-
-    for seed in range(2):
-        work, value = run(1.0, seed)
-        for c in (2.0**-13, 2.0**13):  # no rounding but in the value itself: nothing changes at all
-            assert run(c, seed) == (work, pytest.approx(value, rel=1e-14))
-        for c in (1e-4, 1e4):
-            other_work, other_value = run(c, seed)
-            assert abs(other_work - work) <= 0.2 * work and other_value == pytest.approx(value, rel=1e-6)
-
-
-def test_units_do_not_matter_for_newton_steps_in_X():
-    def run(c):
-        problem = compressed_modes(32, n_components=3, weight=0.1 * c**2, length=50 / c)
-        return walk(problem, 12, seed=4)[1][-1]
-
-    here = run(1.0)
-    for c in (2.0**-13, 2.0**13):
-        there = run(c)
-        assert there.work == here.work and np.array_equal(now(there).point.X, now(here).point.X)
 
 
 def test_single_precision_stays_and_has_exact_zeros():

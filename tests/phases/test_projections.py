@@ -8,8 +8,9 @@ from orthoprox._fields import replace
 from orthoprox.maps import Difference
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState, curvature, kinks
 from orthoprox.terms import L1, MCP, ExplainedVariance, Linear, Quadratic, Smooth, Zero
-from phases.problems import CONCAVE, OTHERS, STEEP, f, polar, random_iterate
+from phases.problems import CONCAVE, OTHERS, STEEP, f, random_iterate
 from steps.cases import M, N, R, S, T, augmented
+from steps.checks import factor
 
 METHOD = Projections(explore=15, block=4, roam=0.3, settle=0.7)
 
@@ -47,7 +48,7 @@ def test_a_block_is_the_papers_iteration_without_smoothing_and_proximal_term(cas
     for _ in range(4):
         W = beta * y - z + problem.g.subgradient(y)  # at y, whose zeros are exact
         V = X @ nearest_turn(X, W) if turns else X
-        X = polar(W - problem.f.gradient(V))
+        X = factor(W - problem.f.gradient(V))
         y = problem.h.prox(X + z / beta, 1 / beta)
         z = z + beta * (X - y)
     assert np.allclose(new.at.point.X, X, atol=1e-9)
@@ -73,7 +74,7 @@ def test_the_projection_minimises_a_model_above_the_lagrangian_which_falls(case)
 
     rng = np.random.default_rng(50)
     for size in (1e-3, 1e-1, 3.0):
-        V = polar(new + size * rng.standard_normal((N, R)))
+        V = factor(new + size * rng.standard_normal((N, R)))
         assert above(new) <= above(V) + 1e-12
         assert augmented(problem, V, y, z, beta) - np.sum(xi * V) <= above(V) + 1e-12  # concave f lies below
     before, turned, after = (augmented(problem, V, y, z, beta) - np.sum(xi * V) for V in (old, X, new))

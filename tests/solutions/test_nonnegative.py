@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, csr_matrix
 from scipy.sparse.linalg import aslinearoperator
 
 from orthoprox import Critical, Iterations, solve
-from orthoprox.maps import Centred, Matrix
+from orthoprox.maps import Matrix
 from orthoprox.models import nonnegative_pca, orthogonal_nmf
 from orthoprox.models._seeding import seed_components
 from orthoprox.solvers import Assignment
@@ -55,25 +55,6 @@ def test_for_one_component_of_nonnegative_data_the_penalty_gives_the_constrained
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_planted_groups_of_features_are_found(seed: int) -> None:
-    rng = np.random.default_rng(300 + seed)
-    X = np.zeros((12, 3))
-    for j, rows in enumerate(([0, 3, 4, 9], [1, 2, 10], [5, 6, 7, 8, 11])):
-        X[rows, j] = 0.3 + rng.random(len(rows))
-    X /= np.linalg.norm(X, axis=0)
-    D = Centred(rng.standard_normal((200, 3)) * [3, 2, 2] @ X.T + 0.01 * rng.standard_normal((200, 12)) + 5.0)
-    problem = nonnegative_pca(D, n_components=3)
-    found = min(
-        (solve(problem, Assignment(), seed_components(problem, s, X)) for s in range(5)),
-        key=lambda result: result.objective,
-    )
-    assert groups(found.X) == groups(X)
-    assert found.objective <= float(problem.objective(X))
-    angles = np.max(found.X.T @ X, axis=0)
-    assert np.all(angles > 0.999)
-
-
-@pytest.mark.parametrize("seed", range(20))
 def test_scattered_columns_come_from_different_groups(seed: int) -> None:
     # Exact multiples of orthogonal directions leave nothing once drawn, so any draw takes one of each.
     factors = np.random.default_rng(seed).random(9) + 0.1
@@ -85,7 +66,7 @@ def test_scattered_columns_come_from_different_groups(seed: int) -> None:
     assert float(problem.objective(X)) == pytest.approx(0, abs=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_opposite_columns_are_different_groups(seed: int) -> None:
     D = np.zeros((2, 12))
     D[0, :3], D[0, 3:6], D[1, 6:9], D[1, 9:] = [1, 2, 3], [-1, -2, -3], [2, 1, 1], [-1, -1, -2]

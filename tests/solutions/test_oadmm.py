@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from orthoprox import Critical, Iterations, Problem, Recorder, Stiefel, solve
-from orthoprox.maps import Matrix
 from orthoprox.models import sparse_pca
-from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2
+from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance
 
 
 def data(n, seed):
@@ -33,8 +32,8 @@ def variance(D, X):
     return float(np.sum((D @ X) ** 2) / np.sum(largest))
 
 
-# n, r, weight: three of the synthetic instances, and starts
-@pytest.mark.parametrize(("n", "r", "weight"), [(200, 5, 0.6), (200, 10, 0.4), (300, 10, 0.8)])
+# n, r, weight: two synthetic instances, and starts
+@pytest.mark.parametrize(("n", "r", "weight"), [(150, 5, 0.6), (200, 10, 0.4)])
 def test_l1_sparse_pca(n, r, weight):
     ours, theirs = [], []
     for seed in range(2):
@@ -77,29 +76,6 @@ def test_weakly_convex_penalties(penalty):
     problem = Problem.of(ExplainedVariance(data(120, 5), 2.0) + penalty, over=Stiefel(120, 5))
     result = solved(problem)
     assert result.objective < float(problem.objective(problem.M.random(100)))
-
-
-def test_the_normals_of_a_subspace_among_outliers():
-    """Dual principal component pursuit: rows of Y'X that are zero belong to the subspace."""
-    rng = np.random.default_rng(3)
-    basis, _ = np.linalg.qr(rng.standard_normal((30, 25)))
-    Y = np.concatenate([basis @ rng.standard_normal((25, 500)), rng.standard_normal((30, 300))], axis=1)
-    Y = Y / np.linalg.norm(Y, axis=0)
-    problem = Problem.of(GroupL2() @ Matrix(Y.T / np.sqrt(800)), over=Stiefel(30, 5))
-    result = solved(problem)
-    assert np.linalg.norm(basis.T @ result.X) < 1e-5  # recovered
-
-
-def test_a_dictionary_is_found_up_to_signs_and_order():
-    rng, d = np.random.default_rng(4), 15
-    m = int(10 * d**1.5)
-    Q, _ = np.linalg.qr(rng.standard_normal((d, d)))
-    codes = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.3)
-    problem = Problem.of(L1() @ Matrix((Q @ codes).T), over=Stiefel(d, d))
-    result = solved(problem)
-    match = np.abs(result.X.T @ Q)
-    assert np.allclose(np.sort(match, axis=1)[:, -1], 1.0, atol=1e-6)
-    assert sorted(np.argmax(match, axis=1)) == list(range(d))
 
 
 BARS = {"mnist": (0.88, 0.79), "tdt2": (0.975, 0.95), "sector": (0.994, 0.985), "randn": (0.82, 0.62)}

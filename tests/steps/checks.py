@@ -4,6 +4,7 @@ import numpy as np
 
 from orthoprox import terms
 from orthoprox.maps import Gram
+from orthoprox.solvers import UnsupportedProblem
 from orthoprox.terms.envelope import envelope_gradient
 
 
@@ -43,6 +44,16 @@ def count_calls(monkeypatch, kind=Gram, name="__call__"):
     calls, original = [], getattr(kind, name)
     monkeypatch.setattr(kind, name, lambda self, X: calls.append(self) or original(self, X))
     return calls
+
+
+def takes(solver, problem):
+    """Whether a method takes a problem."""
+    try:
+        solver.scope.admit(problem, solver.name)
+        solver.for_problem(problem)
+    except UnsupportedProblem:
+        return False
+    return True
 
 
 def walk(problem, solver, X0, steps):

@@ -19,7 +19,7 @@ def turns(angle):
     return np.array([[c, s], [-s, c]]), np.array([[-c, s], [s, c]])
 
 
-GRID = np.concatenate([np.stack([turns(t)[i] for t in np.linspace(0, 2 * np.pi, 2001)]) for i in (0, 1)])
+GRID = np.concatenate([np.stack([turns(t)[i] for t in np.linspace(0, 2 * np.pi, 721)]) for i in (0, 1)])
 
 
 def naive_pair(Z, G, H, h, slopes, alpha):

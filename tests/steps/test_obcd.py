@@ -67,7 +67,7 @@ def take_step(name, seed, **settings):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_step_takes_the_best_turn_of_every_pair(name, kind, sweep):
     moved = 0
-    seeds = [list(PROBLEMS).index(name)] if name in KINKS else range(4 if kind == "random" else 1)
+    seeds = [list(PROBLEMS).index(name)] if name in KINKS else range(2 if kind == "random" else 1)
     for seed in seeds:
         problem, solver, old, new = take_step(name, seed, sweep=sweep, working_set=kind, rounds=2)
         rng = np.random.default_rng((seed, T))
@@ -83,7 +83,7 @@ def test_a_step_takes_the_best_turn_of_every_pair(name, kind, sweep):
         assert (new.t, new.H is old.H, new.L, solver.work(new)) == (T + 1, True, old.L, 2 * (T + 1))
         assert 0 <= new.moved <= 2 * (N // 2) and (new.largest > 0) == (new.moved > 0)
         moved += new.moved
-    assert moved > (0 if name in KINKS or kind == "cyclic" else 4)
+    assert moved > (0 if name in KINKS or kind == "cyclic" else 2)
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
@@ -91,7 +91,7 @@ def test_a_step_takes_the_best_turn_of_every_pair(name, kind, sweep):
 def test_the_objective_never_rises_and_X_stays_feasible(name, kind, sweep):
     problem = PROBLEMS[name]
     solver = named("obcd", sweep=sweep, working_set=kind).for_problem(problem)
-    states = list(islice(iterate(problem, solver, solver.init(problem, M.random(1))), 40))
+    states = list(islice(iterate(problem, solver, solver.init(problem, M.random(1))), 25))
     values = [float(problem.objective(state.now.X)) for state in states]  # infinite if an entry had a wrong sign
     assert all(np.isfinite(values))
     assert all(b <= a + 1e-13 * (1 + abs(a)) for a, b in pairwise(values))

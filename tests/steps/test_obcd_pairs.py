@@ -68,7 +68,7 @@ def turn_with_jumps(kind, Z, P, H, up, down):
 @pytest.mark.parametrize("h", ["l1", "negative part", "count", "signs"])
 def test_neither_grid_nor_kinks_beat_the_search(kind, h):
     moved = 0
-    for case in range(400):
+    for case in range(110):
         Z, P, H, up, down = random_pair(case, h)
         H = H if kind == "exact" else 0 * H
 
@@ -97,12 +97,12 @@ def test_neither_grid_nor_kinks_beat_the_search(kind, h):
         assert now < FORBIDDEN and gain >= 0
         assert gain == pytest.approx(now - model(V), abs=1e-13 * scale)
         assert model(V) <= np.min(model(GRID)) + 1e-13 * scale
-        if h in ("count", "signs") and case < 200:
+        if h in ("count", "signs") and case < 60:
             # all angles where an entry vanishes, and all stationary points, by roots of quartics
             _, best = naive_pair(Z, P + H @ Z, H, lambda at, f=value: f(at, small=1e-9), np.zeros_like, ALPHA)
             assert now - gain - np.sum(P * Z + Z * (H @ Z) / 2) <= best + 1e-9 * scale
         moved += gain > 0
-    assert moved > 200
+    assert moved > 55
 
 
 @both_sweeps

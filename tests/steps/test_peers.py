@@ -49,7 +49,7 @@ def test_defaults_are_those_of_the_papers(name):
 
 
 REFUSED = {
-    "oadmm": "explore=-1 | block=0 | roam=0.0 | roam=2.0 | memory=0 | fast='projection'",
+    "oadmm": "explore=-1 | block=0 | rounds=0 | roam=0.0 | roam=2.0 | memory=0 | fast='projection'",
     "oadmm-ep": "beta0=0.0 | p=1.0 | xi=0.0 | sigma=2.0 | sigma=0.9 | tau=4.0 | theta=1.0 | alpha=0.5 | "
     "alpha=-0.1 | strict_theory=False, tau=-1.0 | strict_theory=False, sigma=2.5 | "
     "strict_theory=False, xi=-1.0 | strict_theory=False, theta=0.0 | "
@@ -202,7 +202,7 @@ def test_a_run_begins_with_the_penalty_that_matches_f_and_without_a_multiplier(n
 
 # Settings in units of W_h.
 TOO_WEAK = [
-    ("oadmm-ep", {"beta0": 1.9}, "beta0 must be at least 2 tau W_h"),
+    *((name, {"beta0": 1.9}, "beta0 must be at least 2 tau W_h") for name in ("oadmm-ep", "oadmm-rr")),
     ("madmm", {"rho0": 1.9}, "rho0 must be at least 2 W_h"),
     *((name, {"nu0": 1.9}, "nu0 must be at least 2 W_h") for name in ("manial-1", "manial-2")),
     ("socm", {"beta": 1e3, "lam": 1.9}, "lam must be at least 2 W_h"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel, solve
+from orthoprox import Problem, Stiefel
 from orthoprox.solvers.radmm import RADMM, RADMMState
 from orthoprox.terms import L1, MCP, Zero
 from steps.cases import PROBLEMS, N, R, augmented, lipschitz, numerical_gradient, random_triple
@@ -71,10 +71,3 @@ def test_presets_are_those_of_the_paper():
     assert RADMM.preset("II", retraction="qr") == RADMM(beta=10_000.0, retraction="qr")
     with pytest.raises(ValueError, match="The presets of radmm are I, II; given 'III'"):
         RADMM.preset("III")
-
-
-def test_a_smoothing_too_large_for_a_weakly_convex_h_is_refused():
-    problem = PROBLEMS["mcp of differences"]
-    W = problem.h.weak_convexity
-    with pytest.raises(ValueError, match=r"radmm needs mu \+ 1/beta < 1/W_h"):
-        solve(problem, RADMM(beta=100 * W, mu=0.6 / W))

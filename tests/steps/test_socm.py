@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from orthoprox import Problem, named, solve
-from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix
+from orthoprox.maps import Centred, Difference, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
-from orthoprox.solvers import _hessian as formed
 from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic, QuadraticTerm
-from steps.cases import MASK, PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
+from steps.cases import PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
 from steps.checks import factor
+from steps.test_curve import NOT_LEFT
 
 BETA, LAM = 40.0, 15.0
 PLAIN = [name for name in PROBLEMS if isinstance(PROBLEMS[name].A, Identity)]
@@ -47,6 +47,10 @@ FORMED = {
     "linear": Problem.of(Quadratic(S, 0.3) + Linear(T) + L1() @ Matrix(C), over=M),
     "gram": Problem.of(ExplainedVariance(Gram(Matrix(B)), 1e-3) + L1() @ Matrix(C), over=M),
     "composed": Problem.of(Quadratic(np.eye(N - 1)) @ Difference() + L1() @ Matrix(C), over=M),
+    "no f": Problem.of(L1(), over=M),
+    "four rows": Problem.of(ExplainedVariance(C[:4], 0.1) + L1(), over=M),  # too many for the small inverse to pay
+    "three rows and a map": Problem.of(ExplainedVariance(C[:3], 0.1) + L1() @ Matrix(B), over=M),
+    "three rows and a slope": Problem.of(ExplainedVariance(C[:3], 0.1) + Linear(T) + L1(), over=M),
 }
 FACTORED = {name: PROBLEMS[name] for name in PROBLEMS if name not in ("stacked", "entries") and "own" not in name}
 FACTORED |= FORMED | FEW
@@ -176,52 +180,28 @@ def test_an_X_step_without_a_minimiser_is_refused(B):
         solve(problem, named("socm", beta=0.1 * top, lam=0.1 * top))
 
 
+class Own(QuadraticTerm):
+    """May do anything to the columns, for all that is known."""
+
+    weight, lipschitz = 1.0, 1.0
+
+    def product(self, X):
+        return X
+
+    def value_at(self, X, HX):
+        return np.sum(X * HX) / 2
+
+    def gradient_at(self, X, HX):
+        return HX
+
+
 def test_problems_and_penalties_outside_a_form_are_refused():
     scad = PROBLEMS["scad minus largest-k"]
     with pytest.raises(ValueError, match="beta must be at least 2 W_h"):
         named("socm", beta=1.9 * scad.h.weak_convexity, form="two-block").init(scad, M.random(0))
     with pytest.raises(UnsupportedProblem, match="two-block form of socm needs A = I; given Matrix"):
         solve(PROBLEMS["groups of a matrix"], named("socm", form="two-block"))
-    for name in ("own function", "entries"):
+    own = Problem(M=M, f=Own(), h=L1())
+    for problem in (PROBLEMS["own function"], PROBLEMS["entries"], *NOT_LEFT.values(), own):
         with pytest.raises(UnsupportedProblem, match="solve='factored' needs a quadratic f"):
-            solve(PROBLEMS[name], named("socm", solve="factored"))
-
-
-def test_what_has_no_matrix():
-    assert formed.formable(Problem.of(L1(), over=M))
-    assert not formed.hessian(Problem.of(L1(), over=M), T).any()
-    for expression in (
-        LeastSquares(Entries(MASK)) + L1(),
-        Quadratic(S) + LeastSquares(Entries(MASK)) + L1(),
-        Quadratic(S) + L1() @ Entries(MASK),
-    ):
-        assert not formed.formable(Problem.of(expression, over=M))
-    assert not formed.formable(PROBLEMS["own function"])
-
-    class Own(QuadraticTerm):  # may do anything to the columns
-        weight, lipschitz = 1.0, 1.0
-
-        def product(self, X):
-            return X
-
-        def value_at(self, X, HX):
-            return np.sum(X * HX) / 2
-
-        def gradient_at(self, X, HX):
-            return HX
-
-    assert not formed.formable(Problem(M=M, f=Own(), h=L1()))
-
-
-def test_where_the_small_inverse_is_not_taken():
-    few = ExplainedVariance(C[:3])
-    assert formed.system_size(Problem.of(few + L1(), over=M)) == 3
-    for expression in (
-        ExplainedVariance(C[:4]) + L1(),  # two products with B and one with a 4-by-4 cost more than one with a 9-by-9
-        few + L1() @ Matrix(B),
-        few + Linear(T) + L1(),
-        Quadratic(S) + L1(),
-    ):
-        problem = Problem.of(expression, over=M)
-        assert formed.few_rows(problem) is None
-        assert formed.system_size(problem) == N
+            solve(problem, named("socm", solve="factored"))

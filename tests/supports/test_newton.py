@@ -70,7 +70,7 @@ def test_gains_and_losses_are_those_of_the_plane():
     """Of a column x and a unit vector e the best combination; without an entry, what is left of x."""
     C, X, S = some_points(5, r=1)
     values = worth(X, S, C @ X, np.diag(C))
-    for x, s, lam, gain, loss in zip(X, S, values.lam, values.gain, values.loss, strict=True):
+    for x, s, lam, gain in zip(X, S, values.lam, values.gain, strict=True):
         x, s, e = x[:, 0], s[:, 0], np.eye(len(x))
         Cx = C @ x - np.where(s, C @ x - lam * x, 0.0)  # as if x were an eigenvector of its block
         for i in np.flatnonzero(~s):

@@ -1,63 +1,24 @@
-"""The theorems on runs: theta decreases as Lemmas 4.7 and 4.12 say, Crit decays, bounds of Lemma 4.4 hold."""
+"""The theorems on runs: theta decreases as Lemmas 4.7 and 4.12 say, and Crit decays."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from orthoprox import Iterations, Problem, Stiefel, named, solve
-from orthoprox.maps import Centred, Difference, Entries, Matrix, Selection
-from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox import Iterations, Problem, named, solve
+from orthoprox.maps import Matrix, Selection
+from orthoprox.models import compressed_modes
 from orthoprox.solvers._augmented import lagrangian
-from orthoprox.terms import (
-    L1,
-    MCP,
-    SCAD,
-    ExplainedVariance,
-    GroupL2,
-    Huber,
-    LargestK,
-    LeastSquares,
-    LogSum,
-    NegativePart,
-    Nuclear,
-    Quadratic,
-    Smooth,
-)
+from orthoprox.terms import L1, ExplainedVariance, LeastSquares, LogSum, Nuclear
 from orthoprox.theory import Constants, Lyapunov
+from steps.cases import PROBLEMS as STEPS
+from steps.cases import B, C, M, N, Y
 
-rng = np.random.default_rng(7)
-M = Stiefel(20, 4)
-B = rng.standard_normal((30, 20))
-C = rng.standard_normal((25, 20))
-S = rng.standard_normal((20, 20))
-S = S + S.T
-Y = rng.standard_normal((30, 4))
-MASK = rng.random((20, 4)) < 0.5
-
-
-def cubic_tail(X):
-    """Smooth, not quadratic: sum of sqrt(1 + x^2)."""
-    root = np.sqrt(1 + X**2)
-    return np.sum(root), X / root
-
-
-PROBLEMS = {
-    "sparse pca with g": sparse_pca(B, n_components=4, weight=0.3, k=16),
-    "sparse pca": sparse_pca(B, n_components=4, weight=0.1),
-    "centred, heavy weight": Problem.of(ExplainedVariance(Centred(B), 1 / 30) + 3.0 * L1(), over=M),
+PROBLEMS = STEPS | {
+    "heavy weight": Problem.of(ExplainedVariance(B, 1 / 14) + 3.0 * L1(), over=M),
     "compressed modes": compressed_modes(20, n_components=4, weight=0.5),
-    "groups of a matrix": Problem.of(Quadratic(S) + 0.5 * GroupL2() @ Matrix(C), over=M),
-    "l1 of a matrix, g": Problem.of(Quadratic(S) - 0.2 * LargestK(9) + 0.2 * L1() @ Matrix(C), over=M),
-    "mcp": Problem.of(ExplainedVariance(B, 0.1) + 0.5 * MCP(0.4, 2.5), over=M),
-    "scad of differences, g": Problem.of(Quadratic(S) - 0.4 * LargestK(5) + 0.4 * SCAD(0.3) @ Difference(), over=M),
-    "log sum of rows": Problem.of(LeastSquares(B, Y, 0.1) + 0.2 * LogSum(0.5) @ Selection(range(10), 20), over=M),
-    "negative part and huber": Problem.of(
-        ExplainedVariance(B, 0.1) + NegativePart() + 0.5 * Huber(0.2) @ Entries(MASK), over=M
-    ),
+    "log sum of rows": Problem.of(LeastSquares(B, Y, 0.1) + 0.2 * LogSum(0.5) @ Selection(range(5), N), over=M),
     "nuclear": Problem.of(LeastSquares(B, Y, 0.05) + 0.5 * Nuclear() @ Matrix(C), over=M),
-    "own function, mcp": Problem.of(Smooth(cubic_tail, lipschitz=1.0) + 0.3 * MCP(0.5, 4.0), over=M),
-    "own function of unknown curvature": Problem.of(Smooth(cubic_tail) + 0.2 * L1() @ Matrix(C), over=M),
 }
 SOLVERS = {
     "ep": {"name": "oadmm-ep"},
@@ -67,7 +28,7 @@ SOLVERS = {
 }
 
 
-def run(problem, settings, iterations=100, seed=0):
+def run(problem, settings, iterations=35, seed=0):
     watch = Lyapunov()
     result = solve(problem, named(**settings), seed=seed, stop=Iterations(iterations), observers=[watch])
     return watch.history, result
@@ -88,8 +49,8 @@ def test_theta_decreases_at_every_step_by_as_much_as_is_proved(problem, settings
 @pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
 def test_with_a_constant_penalty_nothing_hides_behind_c(name, sigma):
     # At xi = 0 the term c/beta is constant: the rest of theta must fall by what the lemmas require.
-    for problem in [PROBLEMS[name] for name in ("centred, heavy weight", "compressed modes", "mcp", "nuclear")]:
-        history, _ = run(problem, {"name": name, "sigma": sigma, "xi": 0.0, "strict_theory": False}, iterations=50)
+    for problem in [PROBLEMS[name] for name in ("heavy weight", "compressed modes", "mcp of differences", "nuclear")]:
+        history, _ = run(problem, {"name": name, "sigma": sigma, "xi": 0.0, "strict_theory": False})
         rest = history.lagrangian + history.momentum + history.relaxation
         assert (history.c_over_beta == history.c_over_beta[0]).all() and (history.B == 0).all()
         assert (-np.diff(rest) >= history.required[1:] - 1e-13 * np.abs(rest[1:])).all()
@@ -101,7 +62,7 @@ def test_the_x_step_alone_decreases_the_lagrangian(problem, settings):
     # Lemma 4.6: without the large term c/beta to hide behind, L at the new X is below L at the old one plus P.
     solver = named(**settings).for_problem(problem)
     state = solver.init(problem, problem.M.random(3))
-    for _ in range(60):
+    for _ in range(40):
         new = solver.step(problem, state)
         beta = solver.beta0 * (1 + solver.xi * state.t**solver.p)
         old_L, new_L = (lagrangian(problem, x.now, state.y, state.z, beta, solver.tau) for x in (state, new))
@@ -115,32 +76,22 @@ def test_the_x_step_alone_decreases_the_lagrangian(problem, settings):
         state = new
 
 
-@pytest.mark.parametrize("problem", [PROBLEMS[name] for name in ("sparse pca with g", "mcp", "groups of a matrix")])
+@pytest.mark.parametrize(
+    "problem", [PROBLEMS[name] for name in ("l1 minus largest-k", "mcp of differences", "groups of a matrix")]
+)
 @pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr"])
 def test_the_mean_of_crit_falls_at_least_like_the_theorem(problem, name):
-    history, _ = run(problem, {"name": name}, iterations=2000)
+    history, _ = run(problem, {"name": name}, iterations=600)
     mean, T = history.mean_criticality, history.iteration
     assert mean[-1] == pytest.approx(np.mean(history.criticality))
     # T^(-1/3) up to a constant is the mean of 1/(1 + xi t^p), which has the paper's penalties from the start on.
     rate = np.cumsum(1 / (1 + 0.5 * T ** (1 / 3))) / T
-    ratio = (mean / rate)[T >= 200]
+    ratio = (mean / rate)[T >= 60]
     assert ratio[-1] <= 1.05 * ratio[0]  # bounded: no growth over a decade
 
 
-@pytest.mark.parametrize("settings", [SOLVERS["ep"], SOLVERS["rr, bb"]], ids=["ep", "rr"])
-def test_multipliers_stay_bounded_and_points_feasible(settings):  # Lemma 4.4
-    for problem in PROBLEMS.values():
-        solver = named(**settings).for_problem(problem)
-        bound = solver.sigma * problem.h.lipschitz_constant(problem.shape) / (2 - solver.sigma)
-        state = solver.init(problem, problem.M.random(1))
-        for _ in range(100):
-            state = solver.step(problem, state)
-            assert np.linalg.norm(state.z) <= bound * (1 + 1e-12)
-        assert problem.M.infeasibility(state.now.X) < 1e-13
-
-
 def test_parts_add_up_and_agree_with_their_definitions():
-    problem = PROBLEMS["sparse pca with g"]
+    problem = PROBLEMS["l1 minus largest-k"]
     solver = named("oadmm-ep", beta0=9.0, theta=2.0, sigma=1.3)
     states, watch = [], Lyapunov()
     solve(problem, solver, stop=Iterations(5), observers=[lambda now: states.append(now.state), watch])
@@ -170,7 +121,7 @@ def test_parts_add_up_and_agree_with_their_definitions():
 
 
 def test_the_riemannian_part_of_e_is_the_last_tangent_gradient():
-    problem = PROBLEMS["l1 of a matrix, g"]
+    problem = PROBLEMS["entries"]
     solver = named("oadmm-rr", beta0=30.0)
     states, watch = [], Lyapunov()
     solve(problem, solver, stop=Iterations(3), observers=[lambda now: states.append(now.state), watch])
@@ -184,8 +135,8 @@ def test_the_riemannian_part_of_e_is_the_last_tangent_gradient():
 
 
 def test_constants_of_the_analysis():
-    problem = PROBLEMS["sparse pca"]
-    C_h2 = 0.01 * 80
+    problem = PROBLEMS["plain l1, centred"]
+    C_h2 = 0.7**2 * 27
     k = Constants.of(named("oadmm-ep", beta0=1.0, sigma=1.0, theta=3.0, alpha=0.1, xi=0.5), problem)
     assert k.epsilon_z == 1 / 4
     assert k.epsilon_x == pytest.approx((2 * 0.9 - 1.5 * 0.1 * 4) / 2)
@@ -201,11 +152,11 @@ def test_constants_of_the_analysis():
 
 def test_other_methods_are_refused():
     with pytest.raises(Exception, match="Lyapunov watches runs of oadmm-ep and oadmm-rr; given subgradient"):
-        solve(PROBLEMS["sparse pca"], "subgradient", stop=Iterations(3), observers=[Lyapunov()])
+        solve(PROBLEMS["plain l1, centred"], "subgradient", stop=Iterations(3), observers=[Lyapunov()])
 
 
 def test_a_resumed_run_has_no_row_for_the_step_it_did_not_see():
-    problem = PROBLEMS["sparse pca"]
+    problem = PROBLEMS["plain l1, centred"]
     first = solve(problem, named("oadmm-ep", beta0=2.0), stop=Iterations(4))
     watch = Lyapunov()
     solve(problem, named("oadmm-ep", beta0=2.0), stop=Iterations(7), observers=[watch], resume=first.state)
