@@ -12,13 +12,13 @@ from orthoprox.supports.levels import Effort
 from orthoprox.supports.points import Points, join, orthonormalise, worth
 from orthoprox.supports.progress import Progress
 
-_HYSTERESIS = (1.0, 2.0, 4.0, 16.0, 64.0)
+_HYSTERESIS = (1.0, 4.0, 32.0)
 """How many times what an entry costs another one must promise to take its place: the larger, the fewer change."""
-_CLIMB = 4  # power steps after an exchange
-_TURNS = (5, 15)  # truncated power steps after which a fresh candidate is taken: supports still change
+_CLIMB = 1  # power steps after an exchange; the next round goes on
+_TURNS = (5, 12)  # truncated power steps after which a fresh candidate is taken: supports still change
 _ROUNDS = 30  # of exchanges
 _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes a fraction of a second
-_REAL = 1e-6  # of the variance: what a power step may still gain is not an exchange's
+_REAL = 1e-5  # of the variance: what a power step may still gain is not an exchange's
 
 
 def splice(C: Covariance, points: Points, allowance: Allowance, rounds: int, keep: int, progress: Progress) -> Points:
