@@ -29,7 +29,7 @@ class Effort:
     anew : int
         Candidates made from the best points, of which up to three columns are made anew.
     patience : int
-        How often in a row making anew may fail.
+        How often in a row making anew may fail before the level ends, for each pair of columns beyond the first.
     race : int
         Candidates that enter the exchanges.
     keep : int
@@ -40,13 +40,13 @@ class Effort:
         Rounds of exchanges.
     """
 
-    fresh: int = 16
-    anew: int = 24
-    patience: int = 2
-    race: int = 8
+    fresh: int = 24
+    anew: int = 40
+    patience: int = 1
+    race: int = 12
     keep: int = 2
     tries: int = 3
-    rounds: int = 6
+    rounds: int = 10
 
     def at(self, entries: int) -> Effort:
         """The same effort for points with so many entries."""
@@ -87,7 +87,7 @@ def search_levels(
         if progress.over:
             break
     if whole is not None and not progress.over:
-        whole = search.share_out(whole, None, allowance)
+        whole = search.climb(whole, allowance)
     return whole if whole is not None else part  # type: ignore[return-value]  # there is a level at least
 
 
@@ -102,13 +102,22 @@ class _Search:
         """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays."""
         effort, C = self.effort.at(allowance.total), self.C
         grown = None if below is None else grow(C, below, allowance)
-        points = join(grown, turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r)))
+        points = join(
+            grown, turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r)), self._near(grown, allowance)
+        )
         return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
 
+    def _near(self, grown: Points | None, allowance: Allowance) -> Points | None:
+        """Points like those that have grown, with some columns made anew."""
+        if grown is None:
+            return None
+        return recreated(self.C, self.V, grown, allowance, self.effort.at(allowance.total).anew, self.rng)
+
     def _anew(self, points: Points, allowance: Allowance) -> Points:
-        """Make columns anew, until that fails several times."""
+        """Make columns anew, until that fails several times; the more columns, the more often, as there are more sets."""
         effort, failed = self.effort.at(allowance.total), 0
-        while failed < effort.patience and not self.progress.over:
+        most = effort.patience * (allowance.r // 2 - 1) if allowance.few else 0
+        while failed < most and not self.progress.over:
             anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
             if anew is None:
                 break
@@ -117,21 +126,26 @@ class _Search:
             failed = 0 if points.values[0] > before * (1 + 1e-7) else failed + 1
         return points
 
-    def share_out(self, below: Points | None, part: Points | None, allowance: Allowance) -> Points:
-        """Exchange across columns: what was below, one entry more at a time, and points with equal caps."""
-        if below is not None:
-            entries = int(np.count_nonzero(below.S[0]))
-            steps = range(entries + 1, allowance.total) if allowance.few else ()
-            for total in steps:
-                less = allowance.with_total(total)
-                below = self._exchange(grow(self.C, below, less), less, len(below), self.effort.keep)
-            below = grow(self.C, below, allowance) if allowance.total > entries else below
-        if part is not None:
-            part = Points(part.X, allowance.choose(np.abs(part.X) + part.S), part.values)
+    def share_out(self, below: Points | None, part: Points, allowance: Allowance) -> Points:
+        """Exchange across columns: what was below, points with equal caps, and fresh ones."""
+        grown = None if below is None else self.climb(below, allowance)
+        part = Points(part.X, allowance.choose(np.abs(part.X) + part.S), part.values)
         effort = self.effort.at(allowance.total)
         others = turned(self.C, self.V, allowance, effort.fresh, self._turns(allowance.r))
-        points = self._exchange(join(below, part, others), allowance, effort.race, effort.keep)
-        return self._anew(points, allowance)
+        near = self._near(join(grown, part), allowance)
+        return self._exchange(join(grown, part, others, near), allowance, effort.race, effort.keep)
+
+    def climb(self, below: Points, allowance: Allowance) -> Points:
+        """What was below with one entry more at a time, or where there are many, with all at once.
+
+        One point goes on, whatever the last total is: so every total passes through the same points.
+        """
+        below, entries = below.best(1), int(np.count_nonzero(below.S[0]))
+        first = entries + 1 if allowance.few else allowance.total
+        for total in range(first, allowance.total + 1):
+            level = allowance.with_total(total)
+            below = self._exchange(grow(self.C, below, level), level, 1, 1)
+        return below
 
     def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
         effort = self.effort
