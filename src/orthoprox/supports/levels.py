@@ -77,17 +77,18 @@ def search_levels(
     rng : Generator
     progress : Progress
     """
-    search = _Search(C, V, effort, rng, progress)
+    # Each has its own random numbers: the search for a total draws the same for its equal parts as one for these alone.
+    parts, wholes = (_Search(C, V, effort, own, progress) for own in rng.spawn(2))
     part: Points | None = None
     whole: Points | None = None
     for level in (allowance.equal_caps() if allowance.slack else allowance).grid():
-        part = search.level(part, level)
+        part = parts.level(part, level)
         if allowance.slack:
-            whole = search.share_out(whole, part, allowance.with_total(level.total))
+            whole = wholes.share_out(whole, part, allowance.with_total(level.total))
         if progress.over:
             break
     if whole is not None and not progress.over:
-        whole = search.climb(whole, allowance)
+        whole = wholes.climb(whole, allowance)
     return whole if whole is not None else part  # type: ignore[return-value]  # there is a level at least
 
 
