@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from orthoprox.bounds import certify, variance_bound
-from orthoprox.bounds._source import Samples, Scaled
+from orthoprox.bounds._source import Scaled, covariance_of
 from orthoprox.bounds._threshold import entries_above, shrink
 
 
@@ -33,7 +33,7 @@ def test_the_entries_above_a_level_are_those_of_the_whole_matrix(rng, lam, make)
     X = samples(rng)
     C = Scaled.of(np.cov(X.T))
     expected = shrink(C.dense(), lam)
-    A, rows = entries_above(Scaled.of(Samples.of(make(X))), lam, 10**9)
+    A, rows = entries_above(Scaled.of(covariance_of(make(X))), lam, 10**9)
     found = np.zeros_like(expected)
     found[np.ix_(rows, rows)] = A.toarray()
     np.testing.assert_allclose(found, expected, atol=1e-13)
@@ -42,7 +42,7 @@ def test_the_entries_above_a_level_are_those_of_the_whole_matrix(rng, lam, make)
 
 
 def test_too_much_above_the_level_is_refused(rng):
-    assert entries_above(Scaled.of(Samples.of(samples(rng))), 0.0, 1000)[0] is None
+    assert entries_above(Scaled.of(covariance_of(samples(rng))), 0.0, 1000)[0] is None
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
@@ -50,10 +50,10 @@ def test_too_much_above_the_level_is_refused(rng):
 def test_samples_and_matrices_have_the_same_bound(rng, as_if_wide, effort, make):
     X = samples(rng)
     C = np.cov(X.T)
-    wide = variance_bound(Samples.of(make(X)), 3, n_nonzero=12, effort=effort)
+    wide = variance_bound(covariance_of(make(X)), 3, n_nonzero=12, effort=effort)
     stored = variance_bound(C, 3, n_nonzero=12, effort=effort)
     assert wide.value == pytest.approx(stored.value, rel=1e-9)
-    assert wide.check(Samples.of(make(X))) == wide.value
+    assert wide.check(covariance_of(make(X))) == wide.value
     # the three lines of the documents
     U = np.clip(C, -wide.lam, wide.lam)
     if wide.U is not None:
@@ -73,9 +73,9 @@ def test_the_wide_search_is_as_good_as_the_narrow_one(rng, monkeypatch):
 
 def test_constant_and_tiny_features(rng, as_if_wide):
     X = np.ones((10, 200))
-    assert 0 <= variance_bound(Samples.of(X), 2, n_nonzero=4).value < 1e-12
+    assert 0 <= variance_bound(covariance_of(X), 2, n_nonzero=4).value < 1e-12
     X[:, 3] = 1e-3 * rng.standard_normal(10)
-    found = variance_bound(Samples.of(sparse.csr_array(X)), 2, n_nonzero=4)
+    found = variance_bound(covariance_of(sparse.csr_array(X)), 2, n_nonzero=4)
     assert found.value == pytest.approx(np.var(X[:, 3], ddof=1), rel=2e-3)  # the least lam tried is not zero
 
 
@@ -85,5 +85,5 @@ def test_thousands_of_features(rng):
     V = np.zeros((2, 5_000))
     V[0, 0] = V[1, 1] = 1.0
     result = certify(V, X=X, n_nonzero=8, effort="fast")
-    top = np.sort(Samples.of(X).diagonal())[-2:].sum()
+    top = np.sort(covariance_of(X).diagonal)[-2:].sum()
     assert top <= result.bound.value < 2 * top

@@ -14,9 +14,9 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from orthoprox import SparsePCA, Status, solve
+from orthoprox.allowance import Allowance, resolve_allowance
 from orthoprox.estimators._input import about
 from orthoprox.estimators._rank import features_for_rank, with_single_features
-from orthoprox.estimators._sparsity import Allowance, resolve_allowance
 
 NAMES = [f"feature {i}" for i in range(8)]
 

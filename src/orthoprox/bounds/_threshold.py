@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.bounds._eigen import largest_block, rough_sum
 from orthoprox.bounds._source import Scaled
 

@@ -11,7 +11,8 @@ import scipy.sparse
 
 from orthoprox._fields import replace, require
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
+from orthoprox.bounds._allocations import allocations, largest_sum, read_allowance, sizes_of
 from orthoprox.bounds._branch import Search
 from orthoprox.bounds._eigen import upper_sum
 from orthoprox.bounds._fantope import improve_split
@@ -99,7 +100,7 @@ class VarianceBound:
         True
         """
         source = Scaled.of(C)
-        allowance = Allowance.of(source.n, self.n_components, self.n_nonzero, self.n_nonzero_per_component)
+        allowance = read_allowance(source.n, self.n_components, self.n_nonzero, self.n_nonzero_per_component)
         return _value(source, self, allowance)
 
     def __repr__(self) -> str:
@@ -120,15 +121,15 @@ def variance_bound(
 
     Parameters
     ----------
-    C : array of shape (n, n)
-        A symmetric matrix, usually a covariance; or an object with ``n``, ``diagonal()``, ``columns(rows)`` and
-        ``product(X)``, of which only the large entries are asked for.
+    C : array of shape (n, n) or Covariance
+        A symmetric matrix, usually a covariance; or an ``orthoprox.covariance.Covariance``, of which only the large
+        entries are asked for.
     n_components : int
         The number r of components.
-    n_nonzero : int, optional
-        How many entries of all components together may be nonzero.
-    n_nonzero_per_component : int or sequence of int, optional
-        How many in each component. Give one of the two, or both.
+    n_nonzero : int or float, optional
+        How many entries of all components together may be nonzero, or as a float their share of all entries.
+    n_nonzero_per_component : int, float or sequence of them, optional
+        How many in each component, or their share of the features. Give one of the two, or both.
     effort : {"fast", "balanced", "thorough"}
         ``fast``: C clipped at the best level. ``balanced``: also the dual of the convex relaxation, and for few
         features a split over all supports. ``thorough``: also branch and bound, where there are at most 200,000
@@ -163,7 +164,7 @@ def variance_bound(
     """
     require(effort in _EFFORTS, f"effort must be one of {', '.join(_EFFORTS)}; given {effort!r}.")
     source = Scaled.of(C)
-    allowance = Allowance.of(source.n, n_components, n_nonzero, n_nonzero_per_component)
+    allowance = read_allowance(source.n, n_components, n_nonzero, n_nonzero_per_component)
     low = _low(incumbent, source, allowance)
     best = _clipped(source, allowance)
     if effort == "fast":
@@ -173,20 +174,20 @@ def variance_bound(
     matrix = source.dense()
     lam = float(source.scaled(best.lam))
     met = Incumbent(matrix, low)
-    if len(set(allowance.caps)) > 1 and allowance.total == sum(allowance.caps):
+    if len(set(allowance.caps)) > 1 and not allowance.slack:
         outer, levels = best_levels(matrix, allowance)
         both = {"lam": float(source.to_data(outer)), "levels": tuple(float(source.to_data(level)) for level in levels)}
         best = _smaller(best, _proof(source, allowance, "levels", **both))
     U = improve_split(matrix, np.clip(matrix, -lam, lam), allowance)
     best = _smaller(best, _proof(source, allowance, "split", U=source.to_data(U)))
-    count = count_supports(allowance.n, allowance.sizes)
+    count = count_supports(source.n, sizes_of(allowance))
     if count <= _MANY_SUPPORTS:
-        met.try_greedy(next(allowance.allocations()))
-    if effort == "thorough" and count <= _MANY_SUPPORTS and source.error == 0:
+        met.try_greedy(next(allocations(allowance)))
+    if effort == "thorough" and count <= _MANY_SUPPORTS:
         best = _smaller(best, _cases(source, allowance, matrix, U, met, time_limit))
         return _with_components(best, met.X)
-    if count <= _SUPPORTS and source.error == 0:
-        descent = descend(matrix, U, peaks_of(allowance), met, _ITERATIONS, math.inf)
+    if count <= _SUPPORTS:
+        descent = descend(matrix, U, peaks_of(source.n, allowance), met, _ITERATIONS, math.inf)
         best = _smaller(best, _proof(source, allowance, "supports", U=source.to_data(descent.U)))
     return _with_components(best, met.X)
 
@@ -200,8 +201,8 @@ def _low(incumbent: Any, source: Scaled, allowance: Allowance) -> float:
     if given.ndim == 0:
         return max(low, float(source.scaled(given)))
     require(
-        given.shape == (allowance.r, allowance.n),
-        f"incumbent must be a number or have shape {(allowance.r, allowance.n)}; given shape {given.shape}.",
+        given.shape == (allowance.r, source.n),
+        f"incumbent must be a number or have shape {(allowance.r, source.n)}; given shape {given.shape}.",
     )
     return max(low, float(source.scaled(np.sum(given.T * source.source.product(given.T)))))
 
@@ -259,8 +260,8 @@ def _thresholded(source: Scaled, lam: float, rows: Array | None, U: Array | None
 
 
 def _supports_value(C: Array, U: Array, allowance: Allowance) -> float:
-    g = {k: float(np.max(upper_values_on(U, all_supports(allowance.n, k)))) for k in allowance.sizes}
-    most = allowance.most(g)[0]
+    g = {k: float(np.max(upper_values_on(U, all_supports(len(C), k)))) for k in sizes_of(allowance)}
+    most = largest_sum(allowance, g)[0]
     return upper_sum(C - U, allowance.r) + most + 2 * allowance.r * _EPS * abs(most)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from orthoprox._types import Array
-from orthoprox.estimators import _sparsity
+from orthoprox.allowance import resolve_total
 from orthoprox.estimators._input import validate
 from orthoprox.estimators.sparse_pca import SparsePCA
 
@@ -190,7 +190,7 @@ def _grid(n_nonzero: Sequence[float] | None, n: int, r: int) -> list[int]:
     """The numbers of nonzeros in rising order, each once."""
     if n_nonzero is None:
         return sorted({round(k) for k in np.geomspace(max(r, _LEAST * n * r), n * r, _POINTS)})
-    counts = sorted({_sparsity.resolve_total(k, n, r) for k in n_nonzero})
+    counts = sorted({resolve_total(k, n, r) for k in n_nonzero})
     if not counts:
         raise ValueError("n_nonzero must have at least one number; given none.")
     return counts

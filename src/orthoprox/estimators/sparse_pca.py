@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from orthoprox._checks import check_weight
 from orthoprox._types import Array
+from orthoprox.allowance import Allowance, resolve_allowance
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
-from orthoprox.estimators import _exact, _sparsity
+from orthoprox.estimators import _exact
 from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
@@ -265,11 +266,9 @@ class SparsePCA(OrthogonalTransformer):
         if self.scale is not None and not (isinstance(self.scale, str) and self.scale in SCALES):
             raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; given {self.scale!r}.")
 
-    def _allowance(self, data: Samples) -> _sparsity.Allowance:
+    def _allowance(self, data: Samples) -> Allowance:
         """How many nonzeros there may be, in all and in each component."""
-        return _sparsity.resolve_allowance(
-            self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_
-        )
+        return resolve_allowance(self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_)
 
     def _count(self, data: Samples) -> int | list[int]:
         """The number of nonzeros in all, or in each component with ``n_nonzero_per_component``."""

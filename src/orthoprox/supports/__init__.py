@@ -1,6 +1,6 @@
 """Search for supports."""
 
-from orthoprox.supports.allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.supports.levels import Effort, search_levels
 from orthoprox.supports.progress import Progress
 from orthoprox.supports.search import EFFORTS, find_components

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.supports.allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import recreated, turned
 from orthoprox.supports.points import Points, join
