@@ -12,6 +12,8 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.maps.sparse import is_sparse
 
+_ENTRY_WORK = 50.0  # what an entry takes besides products, in multiplications
+
 
 class Covariance(abc.ABC):
     """A symmetric matrix C of shape (n, n), known by its products and blocks; positive semidefinite if not stored."""
@@ -50,6 +52,15 @@ class Covariance(abc.ABC):
     def entry_error(self) -> float:
         """How far entries may be from those of the covariance meant, by rounding."""
         return 0.0
+
+    @property
+    def entry_work(self) -> float:
+        """About how many multiplications an entry takes."""
+        return 1.0
+
+    def gram(self) -> tuple[Array, float] | None:
+        """A smaller matrix with the same eigenvalues, but for zeros, and the rounding error of its entries, if any."""
+        return None
 
     def block(self, features: Array) -> Array:
         """The covariances of some features among themselves, as an array."""
@@ -169,9 +180,8 @@ class SampleCovariance(Covariance):
         add up to at most twice the largest sum of squares of a column and of its centre, and each is rounded at most
         m + 8 times by half of eps. A factor of four is to spare.
         """
-        eps = float(np.finfo(np.result_type(self.B.dtype, self.centre.dtype)).eps)
         squares = self._squares + self.m * self.centre**2 if is_sparse(self.B) else self.diagonal * self.divisor
-        return 4 * (self.m + 8) * eps * float(np.max(squares)) / self.divisor
+        return 4 * (self.m + 8) * self._eps * float(np.max(squares)) / self.divisor
 
     def product(self, X: Array) -> Array:
         if len(X) > 100 and np.count_nonzero(rows := np.any(X != 0, axis=1)) < len(X) // 4:
@@ -199,13 +209,37 @@ class SampleCovariance(Covariance):
     def restrict(self, features: Array) -> SampleCovariance:
         return SampleCovariance(self._slice(features), self.centre[features], self.divisor)
 
+    @property
+    def entry_work(self) -> float:
+        """Sparse products take ten times as long; features of large variance have more nonzeros than others."""
+        return _ENTRY_WORK + (100 * self.B.nnz / self.B.shape[1] / 10 if is_sparse(self.B) else self.m)
+
+    def gram(self) -> tuple[Array, float] | None:
+        """(B - 1c')(B - 1c')' / divisor, where there are fewer samples than features."""
+        if self.m >= self.n:
+            return None
+        B, c = self.B, self.centre
+        if is_sparse(B):
+            shift = np.asarray(B @ c)
+            G = (B @ B.T).toarray() - np.add.outer(shift, shift) + c @ c
+            squares = float(np.max(B.multiply(B).sum(axis=1))) + float(c @ c)
+        else:
+            G = self._centred @ self._centred.T
+            squares = float(np.max(np.diagonal(G))) * (1 + self.n * self._eps)
+        return np.asarray(G / self.divisor), 4 * (self.n + 8) * self._eps * squares / self.divisor
+
+    @property
+    def _eps(self) -> float:
+        return float(np.finfo(np.result_type(self.B.dtype, self.centre.dtype)).eps)
+
     def cross(self, rows: Array, columns: Array) -> Array:
         if not is_sparse(self.B):
             return np.asarray(self._centred[:, rows].T @ self._centred[:, columns] / self.divisor)
         c, d, sums = self.centre[rows], self.centre[columns], self._sums
         G = (self._slice(rows).T @ self._slice(columns)).toarray()
-        G -= np.outer(c, sums[columns] - self.m * d) + np.outer(sums[rows], d)
-        return np.asarray(G / self.divisor)
+        G -= np.stack([c, sums[rows]], axis=1) @ np.stack([sums[columns] - self.m * d, d])
+        G /= self.divisor
+        return np.asarray(G)
 
     def dense(self) -> Array:
         if not is_sparse(self.B):

@@ -78,6 +78,11 @@ class Scaled:
         """C[rows][:, columns]."""
         return self.scaled(np.asarray(self.source.cross(rows, columns), dtype=np.float64))
 
+    def gram(self) -> tuple[Array, float] | None:
+        """A smaller matrix with the same eigenvalues but for zeros, and the error of its entries, if there is one."""
+        found = self.source.gram()
+        return None if found is None else (self._symmetric(found[0]), float(self.scaled(found[1])))
+
     def dense(self) -> Array:
         """All of it; for few features only."""
         return self._symmetric(self.source.dense())

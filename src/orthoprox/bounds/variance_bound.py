@@ -20,8 +20,9 @@ from orthoprox.bounds._incumbent import Incumbent
 from orthoprox.bounds._levels import best_levels, levels_value
 from orthoprox.bounds._source import Scaled
 from orthoprox.bounds._supports import all_supports, count_supports, descend, peaks_of, upper_values_on
-from orthoprox.bounds._threshold import FEW, best_clip, best_clip_wide, entries_above, penalty, shrink
+from orthoprox.bounds._threshold import FEW, Clip, Limits, best_clip, best_clip_wide, entries_above, penalty, shrink
 from orthoprox.bounds._tree import Case, Tree, tree_value
+from orthoprox.covariance import SampleCovariance
 
 Effort = Literal["fast", "balanced", "thorough"]
 sparse: Any = scipy.sparse
@@ -116,6 +117,7 @@ def variance_bound(
     effort: Effort = "balanced",
     incumbent: Any = None,
     time_limit: float = 10.0,
+    work_limit: float = math.inf,
 ) -> VarianceBound:
     """Bound the variance that orthonormal components with few nonzeros can have.
 
@@ -138,6 +140,9 @@ def variance_bound(
         Good components, or their variance. Branch and bound is quicker with it; the bound is valid whatever it is.
     time_limit : float
         Seconds for branch and bound.
+    work_limit : float
+        About how many multiplications the search for the best level may take, a thousand million a second, where there
+        are more than 1,500 features. The bound is valid, but larger, where the search ends early.
 
     Returns
     -------
@@ -166,7 +171,7 @@ def variance_bound(
     source = Scaled.of(C)
     allowance = read_allowance(source.n, n_components, n_nonzero, n_nonzero_per_component)
     low = _low(incumbent, source, allowance)
-    best = _clipped(source, allowance)
+    best = _clipped(source, allowance, Limits.of(work_limit))
     if effort == "fast":
         return best
     if source.n > _FANTOPE:
@@ -176,7 +181,10 @@ def variance_bound(
     met = Incumbent(matrix, low)
     if len(set(allowance.caps)) > 1 and not allowance.slack:
         outer, levels = best_levels(matrix, allowance)
-        both = {"lam": float(source.to_data(outer)), "levels": tuple(float(source.to_data(level)) for level in levels)}
+        both: dict[str, Any] = {
+            "lam": float(source.to_data(outer)),
+            "levels": tuple(float(source.to_data(level)) for level in levels),
+        }
         best = _smaller(best, _proof(source, allowance, "levels", **both))
     U = improve_split(matrix, np.clip(matrix, -lam, lam), allowance)
     best = _smaller(best, _proof(source, allowance, "split", U=source.to_data(U)))
@@ -207,15 +215,17 @@ def _low(incumbent: Any, source: Scaled, allowance: Allowance) -> float:
     return max(low, float(source.scaled(np.sum(given.T * source.source.product(given.T)))))
 
 
-def _proof(source: Scaled, allowance: Allowance, kind: str, **certificate: Any) -> VarianceBound:
-    """A bound with its value."""
+def _proof(
+    source: Scaled, allowance: Allowance, kind: str, clip: Clip | None = None, **certificate: Any
+) -> VarianceBound:
+    """A bound with its value; a clip saves computing entries again."""
     bound = VarianceBound(math.inf, kind, allowance.r, allowance.total, allowance.caps, **certificate)
-    return replace(bound, value=_value(source, bound, allowance))
+    return replace(bound, value=_value(source, bound, allowance, clip))
 
 
-def _value(source: Scaled, bound: VarianceBound, allowance: Allowance) -> float:
+def _value(source: Scaled, bound: VarianceBound, allowance: Allowance, clip: Clip | None = None) -> float:
     """The number that a proof proves, in the units of the data, rounded up."""
-    value = _split_value(source, bound, allowance) if bound.kind in ("clipped", "split") else math.inf
+    value = _split_value(source, bound, allowance, clip) if bound.kind in ("clipped", "split") else math.inf
     if bound.kind == "levels" and bound.levels is not None:
         levels = tuple(float(source.scaled(level)) for level in bound.levels)
         value = levels_value(source.dense(), float(source.scaled(bound.lam)), levels, allowance)
@@ -229,16 +239,19 @@ def _value(source: Scaled, bound: VarianceBound, allowance: Allowance) -> float:
         return float(np.nextafter(source.to_data(value), np.inf))
 
 
-def _split_value(source: Scaled, bound: VarianceBound, allowance: Allowance) -> float:
+def _split_value(source: Scaled, bound: VarianceBound, allowance: Allowance, clip: Clip | None) -> float:
     lam = 0.0 if bound.lam is None else float(source.scaled(bound.lam))
     U = None if bound.U is None else source.scaled(bound.U)
     largest = lam if U is None else max(lam, float(np.max(np.abs(U))))
+    if U is None and lam == 0 and source.n > FEW and (gram := source.gram()) is not None:
+        G, error = gram
+        return upper_sum(G, allowance.r) + allowance.r * len(G) * error  # a norm is at most the order times an entry
     if U is not None and bound.rows is None:
         A: Any = source.dense() - U
     elif source.n <= FEW and U is None:
         A = shrink(source.dense(), lam)
     else:
-        A = _thresholded(source, lam, bound.rows, U)
+        A = _thresholded(source, lam, bound.rows, U) if clip is None else clip.kept
     return upper_sum(A, allowance.r, zeros=source.n - A.shape[0]) + penalty(largest, allowance)
 
 
@@ -265,9 +278,19 @@ def _supports_value(C: Array, U: Array, allowance: Allowance) -> float:
     return upper_sum(C - U, allowance.r) + most + 2 * allowance.r * _EPS * abs(most)
 
 
-def _clipped(source: Scaled, allowance: Allowance) -> VarianceBound:
-    lam = best_clip(source.dense(), allowance) if source.n <= FEW else best_clip_wide(source, allowance)
-    return _proof(source, allowance, "clipped", lam=float(source.to_data(lam)))
+def _clipped(source: Scaled, allowance: Allowance, limits: Limits) -> VarianceBound:
+    if source.n <= FEW:
+        return _proof(source, allowance, "clipped", lam=float(source.to_data(best_clip(source.dense(), allowance))))
+    best: VarianceBound | None = None
+    if isinstance(source.source, SampleCovariance) and source.source.m <= min(limits.block, source.n - 1):
+        best = _proof(source, allowance, "clipped", lam=0.0)
+    known = math.inf if best is None else float(source.scaled(best.value))
+    clip = best_clip_wide(source, allowance, limits, known)
+    if clip is not None:
+        found = _proof(source, allowance, "clipped", clip, lam=float(source.to_data(clip.lam)))
+        best = found if best is None else _smaller(best, found)
+    assert best is not None  # without one known, some level has one
+    return best
 
 
 def _split_on_rows(source: Scaled, allowance: Allowance, clipped: VarianceBound) -> VarianceBound:

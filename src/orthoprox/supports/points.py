@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.supports.newton import Slots, maximise
+from orthoprox.supports.newton import Slots, maximise, variance
 
 _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DEPENDENT = 1e-8  # an eigenvalue of a Gram matrix of unit columns that counts as zero
