@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -135,7 +136,7 @@ def variance_bound(
     effort : {"fast", "balanced", "thorough"}
         ``fast``: C clipped at the best level. ``balanced``: also the dual of the convex relaxation, and for few
         features a split over all supports. ``thorough``: also branch and bound, where there are at most 200,000
-        supports.
+        supports, counted for each way to share out the nonzeros.
     incumbent : array of shape (n_components, n) or float, optional
         Good components, or their variance. Branch and bound is quicker with it; the bound is valid whatever it is.
     time_limit : float
@@ -191,7 +192,7 @@ def variance_bound(
     count = count_supports(source.n, sizes_of(allowance))
     if count <= _MANY_SUPPORTS:
         met.try_greedy(next(allocations(allowance)))
-    if effort == "thorough" and count <= _MANY_SUPPORTS:
+    if effort == "thorough" and _few_cases(allowance, count):
         best = _smaller(best, _cases(source, allowance, matrix, U, met, time_limit))
         return _with_components(best, met.X)
     if count <= _SUPPORTS:
@@ -243,7 +244,7 @@ def _split_value(source: Scaled, bound: VarianceBound, allowance: Allowance, cli
     lam = 0.0 if bound.lam is None else float(source.scaled(bound.lam))
     U = None if bound.U is None else source.scaled(bound.U)
     largest = lam if U is None else max(lam, float(np.max(np.abs(U))))
-    if U is None and lam == 0 and source.n > FEW and (gram := source.gram()) is not None:
+    if U is None and lam == 0 and (gram := source.gram()) is not None:
         G, error = gram
         return upper_sum(G, allowance.r) + allowance.r * len(G) * error  # a norm is at most the order times an entry
     if U is not None and bound.rows is None:
@@ -279,7 +280,7 @@ def _supports_value(C: Array, U: Array, allowance: Allowance) -> float:
 
 
 def _clipped(source: Scaled, allowance: Allowance, limits: Limits) -> VarianceBound:
-    if source.n <= FEW:
+    if source.n <= limits.formed:
         return _proof(source, allowance, "clipped", lam=float(source.to_data(best_clip(source.dense(), allowance))))
     best: VarianceBound | None = None
     if isinstance(source.source, SampleCovariance) and source.source.m <= min(limits.block, source.n - 1):
@@ -287,7 +288,9 @@ def _clipped(source: Scaled, allowance: Allowance, limits: Limits) -> VarianceBo
     known = math.inf if best is None else float(source.scaled(best.value))
     clip = best_clip_wide(source, allowance, limits, known)
     if clip is not None:
-        found = _proof(source, allowance, "clipped", clip, lam=float(source.to_data(clip.lam)))
+        found = _proof(
+            source, allowance, "clipped", clip if source.n > FEW else None, lam=float(source.to_data(clip.lam))
+        )
         best = found if best is None else _smaller(best, found)
     assert best is not None  # without one known, some level has one
     return best
@@ -312,6 +315,12 @@ def _cases(
 ) -> VarianceBound:
     tree = _in_units(Search(C, allowance, U, incumbent, time_limit).run(), source.to_data)
     return _proof(source, allowance, "cases", tree=tree)
+
+
+def _few_cases(allowance: Allowance, count: int) -> bool:
+    """Whether branch and bound can begin: it goes through the supports of every allocation."""
+    most = _MANY_SUPPORTS // max(count, 1)
+    return sum(1 for _ in itertools.islice(allocations(allowance), most + 1)) <= most
 
 
 def _with_components(bound: VarianceBound, X: Array | None) -> VarianceBound:
