@@ -52,8 +52,8 @@ class Limits:
     @classmethod
     def of(cls, work: float) -> Limits:
         """Those for so many multiplications, of entries and of eigenvalues."""
-        most = FEW if math.isinf(work) else min(FEW, int((work / _EIGENVALUES) ** (1 / 3)))
-        block = FEW if math.isinf(work) else min(FEW, int((work / _DECOMPOSE) ** (1 / 3)))
+        most = FEW if math.isinf(work) else min(FEW, round((work / _EIGENVALUES) ** (1 / 3)))
+        block = FEW if math.isinf(work) else min(FEW, round((work / _DECOMPOSE) ** (1 / 3)))
         return cls(work, _ENTRIES, block, most)
 
     def allow(self, kept: Any) -> bool:

@@ -37,6 +37,9 @@ class SparsePCAPath:
     error, error_se : array, shape (p,), or None
         With cross-validation: the share of the variation of left-out samples that a reconstruction loses, its mean
         over the folds and the standard error of that mean.
+    upper_bound : array, shape (p,), or None
+        The share of the variance that no orthonormal components with as few nonzeros exceed (``upper_bound_`` of
+        :class:`SparsePCA`); it never falls from one number to the next.
 
     Notes
     -----
@@ -50,6 +53,7 @@ class SparsePCAPath:
     components: tuple[Array, ...]
     error: Array | None = None
     error_se: Array | None = None
+    upper_bound: Array | None = None
 
     @property
     def best(self) -> int:
@@ -163,15 +167,23 @@ def sparse_pca_path(
         components=tuple(model.components_ for model in fits),
         error=error,
         error_se=error_se,
+        upper_bound=_upper_bounds(fits),
     )
+
+
+def _upper_bounds(fits: list[SparsePCA]) -> Array:
+    """The share of the variance that each number of nonzeros may keep: a bound for more nonzeros holds for fewer."""
+    gaps = np.array([model.optimality_gap_ for model in fits], dtype=np.float64)
+    shares = np.array([model.explained_variance_ratio_.sum() for model in fits]) / (1.0 - gaps)
+    return np.minimum.accumulate(shares[::-1])[::-1]
 
 
 def _errors(settings: dict[str, Any], X: Any, counts: list[int], train: Array, test: Array) -> list[float]:
     """The share of the variation of the test samples that each fit to the training samples loses."""
-    return [1.0 - model.score(X[test]) for model in _fits(settings, X[train], counts)]
+    return [1.0 - model.score(X[test]) for model in _fits(settings, X[train], counts, bounded=False)]
 
 
-def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA]:
+def _fits(settings: dict[str, Any], X: Any, counts: list[int], bounded: bool = True) -> list[SparsePCA]:
     """A fit for every number of nonzeros, made from the largest one down, each from the one before.
 
     Principal components say little about where to put zeros, so the first sparse fit after them starts afresh.
@@ -181,6 +193,7 @@ def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA
         sparse_before = fits and fits[-1].n_nonzero < fits[-1].components_.size
         model = copy.copy(fits[-1]) if sparse_before else SparsePCA(warm_start=True, **settings)
         model.set_params(n_nonzero=k)
+        model._bounded = bounded
         model._fit(model._read(X))  # what there is to tell of the data was told before
         fits.append(model)
     return fits[::-1]
