@@ -10,7 +10,7 @@ from scipy import sparse
 from bounds.brute import solved_pitprops
 from orthoprox._fields import replace
 from orthoprox.bounds import variance_bound
-from orthoprox.bounds._eigen import upper_eigenvalues, upper_sum
+from orthoprox.bounds._eigen import upper_eigenvalues, upper_largest, upper_sum
 from orthoprox.bounds._source import covariance_of
 from orthoprox.bounds._tree import Tree
 from orthoprox.datasets import pitprops
@@ -26,6 +26,32 @@ def test_computed_eigenvalues_fall_below_exact_ones_and_upper_ones_do_not(rng):
         upper = float(upper_eigenvalues(A)[-1])
         assert exact <= Fraction(upper) <= exact * (1 + Fraction(1, 10**10))
     assert below > 0
+
+
+def test_the_largest_eigenvalues_of_large_matrices(rng):
+    """Of matrices with known eigenvalues: equal entries, several equal eigenvalues, none positive; against all."""
+    n, a = 250, 1 / 3
+    upper = upper_largest(np.full((n, n), a), 2)
+    assert n * Fraction(a) <= Fraction(float(upper[-1])) <= n * Fraction(a) * (1 + Fraction(1, 10**8))
+    assert 0 <= upper[-2] < 1e-7
+    B = rng.standard_normal((n, 300))
+    for A in (B @ B.T / n, np.diag(np.arange(n) // 7) + 0.0, -B @ B.T / n, B[:, :n] + B[:, :n].T):
+        exact, size = np.linalg.eigvalsh(A)[-4:], np.abs(A).sum()
+        upper = upper_largest(A, 4)
+        assert len(upper) == 4 or np.array_equal(A, np.diag(np.diag(A)))
+        assert np.all(upper[-4:] >= exact - 1e-13 * np.abs(exact)) and np.all(upper[-4:] <= exact + 1e-9 * size)
+
+
+def test_a_start_that_misses_an_eigenvalue_is_found_out(rng, monkeypatch):
+    """The proof does not depend on what Lanczos found."""
+    A = np.diag(np.append(np.linspace(0, 1, 249), 5.0))
+
+    def blind(A, **settings):
+        w, V = np.linalg.eigh(A)
+        return w[-4:-1], V[:, -4:-1]
+
+    monkeypatch.setattr("orthoprox.bounds._eigen.eigsh", blind)
+    assert upper_largest(A, 2)[-1] >= 5.0
 
 
 def test_rows_that_were_left_out_count_as_zeros():

@@ -32,7 +32,7 @@ def matrices(rng, n):
 def test_no_single_component_exceeds_the_bound(rng, effort):
     n = 7
     for name, C in matrices(rng, n):
-        for k in (1, 2, 4, 7):
+        for k in (1, 2, 4, 7) if effort == "fast" else (2, 4):
             truth, size = best_single(C, k), np.abs(C).max()
             bound = variance_bound(C, 1, n_nonzero=k, effort=effort)
             assert bound.value >= truth - 1e-14 * size, name
@@ -54,7 +54,7 @@ def truth(name, k, m):
 def test_no_pair_of_components_exceeds_the_bound(effort, name):
     C = PAIRS[name]
     size = np.abs(C).max()
-    for k, m in ((1, 1), (2, 2), (3, 2)):
+    for k, m in ((1, 1), (2, 2), (3, 2)) if effort == "fast" else ((2, 2), (3, 2)):
         bound = variance_bound(C, 2, n_nonzero_per_component=(m, k), effort=effort, time_limit=0.05)
         assert bound.value >= truth(name, k, m) - 1e-14 * size
         assert bound.check(C) == bound.value
@@ -98,12 +98,12 @@ def _rounded_truth():
     return best_pair(np.round(PAIRS["random"] * 64) / 64, 2, 2, np.random.default_rng(2)) * (1 - 1e-14)
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_extreme_scales(rng, scale):
+def test_extreme_scales(rng):
     B = rng.standard_normal((12, 6))
     C = np.corrcoef(B.T)
-    bound = variance_bound(C * scale, 2, n_nonzero_per_component=2, effort="thorough")
-    assert bound.value >= best_pair(C, 2, 2, rng) * scale * (1 - 1e-14)
+    best = best_pair(C, 2, 2, rng) * (1 - 1e-14)
+    for scale in (1e-150, 1e150):
+        assert variance_bound(C * scale, 2, n_nonzero_per_component=2, effort="thorough").value >= best * scale
 
 
 def test_single_precision_and_integers_are_taken_as_they_are(rng):
@@ -141,10 +141,8 @@ def test_more_effort_is_never_worse_and_pitprops_are_solved():
     """Two components with four nonzeros each are proved optimal."""
     C, _ = pitprops()
     solved = solved_pitprops()
-    for caps, best in (
-        ((4, 4), solved),
-        ((3, 1), variance_bound(C, 2, n_nonzero_per_component=(3, 1), effort="thorough")),
-    ):
+    other = variance_bound(C, 2, n_nonzero_per_component=(3, 1), effort="thorough")
+    for caps, best in (((4, 4), solved), ((3, 1), other)):
         fast, balanced = (variance_bound(C, 2, n_nonzero_per_component=caps, effort=e).value for e in EFFORTS[:2])
         assert fast >= balanced * (1 - 1e-12) >= best.value * (1 - 2e-12)
     V = solved.components

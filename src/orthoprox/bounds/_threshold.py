@@ -24,8 +24,7 @@ _ENTRIES = 3_000_000  # a thresholded matrix with more entries is not collected:
 _FIRST = 200  # features that say where to begin,
 _START = 4e8  # with as many multiplications at most
 _HALVINGS = 30
-_DECOMPOSE = 4.0  # multiplications for all eigenvalues of a block, times the cube of its order,
-_EIGENVALUES = 0.4  # and where the eigenvalues of a whole matrix may take ten times the work
+_EIGENVALUES = 0.4  # multiplications allowed for them, times the cube of the order: a tenth of what they take
 _CHUNK = 256  # columns of C at a time
 _ALIKE = 0.7  # of the largest variance among columns that are computed together
 _RISE = 2.0  # of lam, where too much is above it,
@@ -45,16 +44,13 @@ class Limits:
     kept: int
     """Entries above lam."""
     block: int
-    """Features in a connected block."""
-    formed: int
-    """Features of a matrix that is formed as a whole."""
+    """Features in a connected block, or in a matrix that is formed as a whole."""
 
     @classmethod
     def of(cls, work: float) -> Limits:
         """Those for so many multiplications, of entries and of eigenvalues."""
-        most = FEW if math.isinf(work) else min(FEW, round((work / _EIGENVALUES) ** (1 / 3)))
-        block = FEW if math.isinf(work) else min(FEW, round((work / _DECOMPOSE) ** (1 / 3)))
-        return cls(work, _ENTRIES, block, most)
+        block = FEW if math.isinf(work) else min(FEW, round((work / _EIGENVALUES) ** (1 / 3)))
+        return cls(work, _ENTRIES, block)
 
     def allow(self, kept: Any) -> bool:
         """Whether entries above a lam, None where there are too many, fall into blocks that are small enough."""

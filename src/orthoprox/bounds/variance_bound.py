@@ -280,7 +280,7 @@ def _supports_value(C: Array, U: Array, allowance: Allowance) -> float:
 
 
 def _clipped(source: Scaled, allowance: Allowance, limits: Limits) -> VarianceBound:
-    if source.n <= limits.formed:
+    if source.n <= limits.block:
         return _proof(source, allowance, "clipped", lam=float(source.to_data(best_clip(source.dense(), allowance))))
     best: VarianceBound | None = None
     if isinstance(source.source, SampleCovariance) and source.source.m <= min(limits.block, source.n - 1):
