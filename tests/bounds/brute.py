@@ -33,7 +33,8 @@ def best_pair(C, k, m, rng, starts=2, rounds=6):
     random starts.
     """
     best = -np.inf
-    for S, T in itertools.product(supports(len(C), k), supports(len(C), m)):
+    every = itertools.product(supports(len(C), k), supports(len(C), m))
+    for S, T in every if k != m else itertools.combinations_with_replacement(supports(len(C), k), 2):
         if not set(S) & set(T):
             found = sum(np.linalg.eigvalsh(C[np.ix_(R, R)])[-1] for R in (S, T))
             best = max(best, found)

@@ -63,6 +63,8 @@ def test_no_pair_of_components_exceeds_the_bound(effort, name):
             np.testing.assert_allclose(V @ V.T, np.eye(2), atol=1e-12)
             assert sorted(np.count_nonzero(V, axis=1)) <= sorted((k, m))
             assert np.trace(V @ C @ V.T) <= bound.value + 1e-14 * size
+    if effort != "fast" and name not in ("random", "rank one", "uneven"):
+        return  # all ways to share out five nonzeros take long
     both = variance_bound(C, 2, n_nonzero=5, n_nonzero_per_component=4, effort=effort, time_limit=0.05)
     assert both.check(C) == both.value
     assert both.value >= max(truth(name, 3, 2), truth(name, 4, 1)) - 1e-14 * size
@@ -170,7 +172,7 @@ def test_different_caps_have_levels_of_their_own(rng):
 def test_an_incumbent_saves_work_and_changes_no_truth():
     C, _ = pitprops()
     for incumbent in (5.2552, 7.0):  # right, and higher than any components have
-        bound = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough", incumbent=incumbent, time_limit=0.2)
+        bound = variance_bound(C, 2, n_nonzero_per_component=4, effort="thorough", incumbent=incumbent, time_limit=0.1)
         assert bound.value >= 5.2551
 
 
