@@ -18,7 +18,7 @@ WISHES: list[dict[str, Any]] = [
     {"n_nonzero": 6},
     {"n_nonzero": 7, "n_nonzero_per_component": 4},
     {"n_nonzero_per_component": [3, 2]},
-    {"weight": 0.3},
+    {"weight": 2.0},
     {"weight": 0.3, "penalty": "group"},
     {},
 ]

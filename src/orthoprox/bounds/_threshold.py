@@ -29,6 +29,7 @@ _CHUNK = 256  # columns of C at a time
 _ALIKE = 0.7  # of the largest variance among columns that are computed together
 _RISE = 2.0  # of lam, where too much is above it,
 _CLOSER = 1.1  # and where blocks are too large
+_LOWER = 0.95  # a lam that is hardly lower than the last one is not worth a step
 _RATIO = math.sqrt(0.5)  # between one lam and the next in the first search
 _LEVELS = 12
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -105,24 +106,26 @@ def best_clip_wide(C: Scaled, allowance: Allowance, limits: Limits, known: float
     least = max(least_level(C, limits.work), top * _RATIO ** (2 * _LEVELS))
     largest = np.argsort(-C.diagonal, kind="stable")[:_FIRST]
     floor = max(best_clip(C.block(largest), allowance), least, least_level(C, _START))
-    kept, rows = entries_above(C, floor, limits.kept)
-    while kept is None:
+    while (clip := _within(C, floor, limits)) is None:
         floor *= _RISE
         if floor * allowance.total >= known:
             return None
-        kept, rows = entries_above(C, floor, limits.kept)
-    if not limits.allow(kept):
-        floor = _with_small_blocks(kept, floor, limits)
-        kept, rows = entries_above(C, floor, limits.kept)
     while True:
-        lam = _best_above(kept, floor, top, allowance)
-        lower = max(floor * _RATIO, least)
-        if lam > floor:
-            return Clip(lam, *entries_above(C, lam, limits.kept))
-        more, more_rows = entries_above(C, lower, limits.kept) if lower < floor else (None, rows)
-        if not limits.allow(more):
-            return Clip(floor, kept, rows)
-        floor, kept, rows = lower, more, more_rows
+        lam, lower = _best_above(clip, top, allowance), max(clip.lam * _RATIO, least)
+        falling = lam * _RATIO < clip.lam and lower < clip.lam  # the best is at the lower end, or next to it
+        below = _within(C, lower, limits) if falling else None
+        if below is None or below.lam > _LOWER * clip.lam:
+            return clip if lam == clip.lam else Clip(lam, *entries_above(C, lam, limits.kept))
+        clip = below
+
+
+def _within(C: Scaled, lam: float, limits: Limits) -> Clip | None:
+    """C clipped at lam, or above it where blocks are too large; None where there are too many entries."""
+    kept, rows = entries_above(C, lam, limits.kept)
+    if kept is None or limits.allow(kept):
+        return None if kept is None else Clip(lam, kept, rows)
+    lam = _with_small_blocks(kept, lam, limits)
+    return Clip(lam, *entries_above(C, lam, limits.kept))
 
 
 def _with_small_blocks(kept: Any, floor: float, limits: Limits) -> float:
@@ -133,8 +136,9 @@ def _with_small_blocks(kept: Any, floor: float, limits: Limits) -> float:
     return lam * (1 + 4 * _EPS)  # where rounding in between leaves no more
 
 
-def _best_above(kept: Any, floor: float, top: float, allowance: Allowance) -> float:
-    """The best lam between a floor, above which all entries are known, and the largest variance."""
+def _best_above(clip: Clip, top: float, allowance: Allowance) -> float:
+    """The best lam between that of a clip, above which all entries are known, and the largest variance."""
+    kept, floor = clip.kept, clip.lam
     if kept.shape[0] == 0:
         return floor
 
