@@ -12,9 +12,11 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.maps.sparse import is_sparse
 
+_ENTRY_WORK = 50.0  # what an entry takes besides products, in multiplications
+
 
 class Covariance(abc.ABC):
-    """A symmetric positive semidefinite matrix C of shape (n, n), known by its products and blocks."""
+    """A symmetric matrix C of shape (n, n), known by its products and blocks; positive semidefinite if not stored."""
 
     @property
     @abc.abstractmethod
@@ -35,12 +37,34 @@ class Covariance(abc.ABC):
         """The columns of C for some features, shape (n, len(features))."""
 
     @abc.abstractmethod
+    def cross(self, rows: Array, columns: Array) -> Array:
+        """The entries of C in some rows and columns, shape (len(rows), len(columns))."""
+
+    @abc.abstractmethod
     def restrict(self, features: Array) -> Covariance:
         """The covariance of some features among themselves."""
 
     @abc.abstractmethod
     def dense(self) -> Array:
         """C itself."""
+
+    @property
+    def entry_error(self) -> float:
+        """How far entries may be from those of the covariance meant, by rounding."""
+        return 0.0
+
+    @property
+    def entry_work(self) -> float:
+        """About how many multiplications an entry takes."""
+        return 1.0
+
+    def gram(self) -> tuple[Array, float] | None:
+        """A smaller matrix with the same eigenvalues, but for zeros, and the rounding error of its entries, if any."""
+        return None
+
+    def block(self, features: Array) -> Array:
+        """The covariances of some features among themselves, as an array."""
+        return self.restrict(features).dense()
 
     def products(self, X: Array) -> Array:
         """C X for several X at once, shape (N, n, r)."""
@@ -80,6 +104,9 @@ class DenseCovariance(Covariance):
     def columns(self, features: Array) -> Array:
         return np.asarray(self.C[:, features])
 
+    def cross(self, rows: Array, columns: Array) -> Array:
+        return np.asarray(self.C[np.ix_(rows, columns)])
+
     def restrict(self, features: Array) -> Covariance:
         return DenseCovariance(self.C[np.ix_(features, features)])
 
@@ -116,6 +143,11 @@ class SampleCovariance(Covariance):
     def n(self) -> int:
         return int(self.B.shape[1])
 
+    @property
+    def m(self) -> int:
+        """The number of samples."""
+        return int(self.B.shape[0])
+
     @cached_property
     def _sums(self) -> Array:
         """Those of the columns of B."""
@@ -123,13 +155,33 @@ class SampleCovariance(Covariance):
 
     @cached_property
     def diagonal(self) -> Array:
-        B, c, m = self.B, self.centre, self.B.shape[0]
-        if is_sparse(B):
-            squares = np.asarray(B.multiply(B).sum(axis=0, dtype=np.float64)).reshape(-1)
-            squares = np.maximum(squares - 2 * c * self._sums + m * c * c, 0.0)
+        c, m = self.centre, self.m
+        if is_sparse(self.B):
+            squares = np.maximum(self._squares - 2 * c * self._sums + m * c * c, 0.0)
         else:
-            squares = np.einsum("ij,ij->j", B - c, B - c, dtype=np.float64)
+            squares = np.einsum("ij,ij->j", self._centred, self._centred, dtype=np.float64)
         return np.asarray(squares / self.divisor)
+
+    @cached_property
+    def _squares(self) -> Array:
+        """The sums of squares of the columns of a sparse B."""
+        return np.asarray(self.B.multiply(self.B).sum(axis=0, dtype=np.float64)).reshape(-1)
+
+    @cached_property
+    def _centred(self) -> Array:
+        """A dense B - 1c'."""
+        return np.asarray(self.B - self.centre if np.any(self.centre) else self.B)
+
+    @cached_property
+    def entry_error(self) -> float:
+        """A bound for the rounding error of each entry.
+
+        An entry is a sum of m terms, in a sparse B less what the centre takes away. The terms of entry (i, j), in size,
+        add up to at most twice the largest sum of squares of a column and of its centre, and each is rounded at most
+        m + 8 times by half of eps. A factor of four is to spare.
+        """
+        squares = self._squares + self.m * self.centre**2 if is_sparse(self.B) else self.diagonal * self.divisor
+        return 4 * (self.m + 8) * self._eps * float(np.max(squares)) / self.divisor
 
     def product(self, X: Array) -> Array:
         if len(X) > 100 and np.count_nonzero(rows := np.any(X != 0, axis=1)) < len(X) // 4:
@@ -157,9 +209,40 @@ class SampleCovariance(Covariance):
     def restrict(self, features: Array) -> SampleCovariance:
         return SampleCovariance(self._slice(features), self.centre[features], self.divisor)
 
+    @property
+    def entry_work(self) -> float:
+        """Sparse products take ten times as long; features of large variance have more nonzeros than others."""
+        return _ENTRY_WORK + (100 * self.B.nnz / self.B.shape[1] / 10 if is_sparse(self.B) else self.m)
+
+    def gram(self) -> tuple[Array, float] | None:
+        """(B - 1c')(B - 1c')' / divisor, where there are fewer samples than features."""
+        if self.m >= self.n:
+            return None
+        B, c = self.B, self.centre
+        if is_sparse(B):
+            shift = np.asarray(B @ c)
+            G = (B @ B.T).toarray() - np.add.outer(shift, shift) + c @ c
+            squares = float(np.max(B.multiply(B).sum(axis=1))) + float(c @ c)
+        else:
+            G = self._centred @ self._centred.T
+            squares = float(np.max(np.diagonal(G))) * (1 + self.n * self._eps)
+        return np.asarray(G / self.divisor), 4 * (self.n + 8) * self._eps * squares / self.divisor
+
+    @property
+    def _eps(self) -> float:
+        return float(np.finfo(np.result_type(self.B.dtype, self.centre.dtype)).eps)
+
+    def cross(self, rows: Array, columns: Array) -> Array:
+        if not is_sparse(self.B):
+            return np.asarray(self._centred[:, rows].T @ self._centred[:, columns] / self.divisor)
+        c, d, sums = self.centre[rows], self.centre[columns], self._sums
+        G = (self._slice(rows).T @ self._slice(columns)).toarray()
+        G -= np.stack([c, sums[rows]], axis=1) @ np.stack([sums[columns] - self.m * d, d])
+        G /= self.divisor
+        return np.asarray(G)
+
     def dense(self) -> Array:
-        B, c, m = self.B, self.centre, self.B.shape[0]
-        if not is_sparse(B):
-            return np.asarray((B - c).T @ (B - c) / self.divisor)
-        cross = np.outer(c, self._sums)
-        return np.asarray(((B.T @ B).toarray() - cross - cross.T + m * np.outer(c, c)) / self.divisor)
+        if not is_sparse(self.B):
+            return np.asarray(self._centred.T @ self._centred / self.divisor)
+        every = np.arange(self.n)
+        return self.cross(every, every)

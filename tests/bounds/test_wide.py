@@ -9,8 +9,9 @@ import pytest
 from scipy import sparse
 
 from orthoprox.bounds import certify, variance_bound
-from orthoprox.bounds._source import Samples, Scaled
+from orthoprox.bounds._source import Scaled, covariance_of
 from orthoprox.bounds._threshold import entries_above, shrink
+from orthoprox.covariance import DenseCovariance, SampleCovariance
 
 
 def samples(rng, m=60, n=400):
@@ -33,7 +34,7 @@ def test_the_entries_above_a_level_are_those_of_the_whole_matrix(rng, lam, make)
     X = samples(rng)
     C = Scaled.of(np.cov(X.T))
     expected = shrink(C.dense(), lam)
-    A, rows = entries_above(Scaled.of(Samples.of(make(X))), lam, 10**9)
+    A, rows = entries_above(Scaled.of(covariance_of(make(X))), lam, 10**9)
     found = np.zeros_like(expected)
     found[np.ix_(rows, rows)] = A.toarray()
     np.testing.assert_allclose(found, expected, atol=1e-13)
@@ -42,7 +43,7 @@ def test_the_entries_above_a_level_are_those_of_the_whole_matrix(rng, lam, make)
 
 
 def test_too_much_above_the_level_is_refused(rng):
-    assert entries_above(Scaled.of(Samples.of(samples(rng))), 0.0, 1000)[0] is None
+    assert entries_above(Scaled.of(covariance_of(samples(rng))), 0.0, 1000)[0] is None
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
@@ -50,10 +51,10 @@ def test_too_much_above_the_level_is_refused(rng):
 def test_samples_and_matrices_have_the_same_bound(rng, as_if_wide, effort, make):
     X = samples(rng)
     C = np.cov(X.T)
-    wide = variance_bound(Samples.of(make(X)), 3, n_nonzero=12, effort=effort)
+    wide = variance_bound(covariance_of(make(X)), 3, n_nonzero=12, effort=effort)
     stored = variance_bound(C, 3, n_nonzero=12, effort=effort)
     assert wide.value == pytest.approx(stored.value, rel=1e-9)
-    assert wide.check(Samples.of(make(X))) == wide.value
+    assert wide.check(covariance_of(make(X))) == wide.value
     # the three lines of the documents
     U = np.clip(C, -wide.lam, wide.lam)
     if wide.U is not None:
@@ -73,17 +74,59 @@ def test_the_wide_search_is_as_good_as_the_narrow_one(rng, monkeypatch):
 
 def test_constant_and_tiny_features(rng, as_if_wide):
     X = np.ones((10, 200))
-    assert 0 <= variance_bound(Samples.of(X), 2, n_nonzero=4).value < 1e-12
+    assert 0 <= variance_bound(covariance_of(X), 2, n_nonzero=4).value < 1e-12
     X[:, 3] = 1e-3 * rng.standard_normal(10)
-    found = variance_bound(Samples.of(sparse.csr_array(X)), 2, n_nonzero=4)
+    found = variance_bound(covariance_of(sparse.csr_array(X)), 2, n_nonzero=4)
     assert found.value == pytest.approx(np.var(X[:, 3], ddof=1), rel=2e-3)  # the least lam tried is not zero
 
 
 def test_thousands_of_features(rng):
-    X = sparse.random_array((200, 5_000), density=0.01, rng=rng, data_sampler=rng.standard_normal).tocsr()
-    X = X @ sparse.diags_array(1.0 / (1.0 + np.arange(5_000)) ** 0.5)
-    V = np.zeros((2, 5_000))
+    X = sparse.random_array((200, 2_000), density=0.01, rng=rng, data_sampler=rng.standard_normal).tocsr()
+    X = X @ sparse.diags_array(1.0 / (1.0 + np.arange(2_000)) ** 0.5)
+    V = np.zeros((2, 2_000))
     V[0, 0] = V[1, 1] = 1.0
     result = certify(V, X=X, n_nonzero=8, effort="fast")
-    top = np.sort(Samples.of(X).diagonal())[-2:].sum()
+    top = np.sort(covariance_of(X).diagonal)[-2:].sum()
     assert top <= result.bound.value < 2 * top
+
+
+def test_a_work_limit_keeps_the_bound_valid(rng, as_if_wide):
+    """Fewer entries of C are looked at, for a larger lam; nothing else changes."""
+    X = samples(rng)
+    C = covariance_of(sparse.csr_array(X))
+    full = variance_bound(C, 3, n_nonzero=12, effort="fast")
+    for work in (1e4, 3e4):
+        bound = variance_bound(C, 3, n_nonzero=12, effort="fast", work_limit=work)
+        assert bound.lam > full.lam and bound.value > full.value and bound.check(C) == bound.value
+        U = np.clip(np.cov(X.T), -bound.lam, bound.lam)
+        again = np.linalg.eigvalsh(np.cov(X.T) - U)[-3:].sum() + bound.lam * 12
+        assert again * (1 - 1e-14) <= bound.value <= again * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_of_few_samples_no_more_than_principal_components(rng, as_if_wide, make):
+    """Where many nonzeros are allowed the best lam is zero, which the Gram matrix of the samples proves."""
+    X = rng.standard_normal((20, 300))
+    C = covariance_of(make(X))
+    bound = variance_bound(C, 2, n_nonzero=500, effort="fast")
+    top = np.linalg.eigvalsh(np.cov(X.T))[-2:].sum()
+    assert bound.lam == 0 and top * (1 - 1e-14) <= bound.value <= top * (1 + 1e-9)
+    assert bound.check(C) == bound.value
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("centred", [True, False])
+def test_every_way_to_the_entries_of_a_covariance_agrees(rng, make, centred):
+    X = samples(rng, 12, 30)
+    c = X.mean(axis=0) if centred else rng.standard_normal(30)
+    C, exact = SampleCovariance(make(X), c, 7.0), (X - c).T @ (X - c) / 7
+    rows, columns = np.array([3, 8, 1]), np.array([29, 3])
+    np.testing.assert_allclose(C.dense(), exact, atol=C.entry_error)
+    np.testing.assert_allclose(C.diagonal, np.diag(exact), atol=C.entry_error)
+    np.testing.assert_allclose(C.columns(columns), exact[:, columns], atol=C.entry_error)
+    for covariance in (C, DenseCovariance(exact)):
+        np.testing.assert_allclose(covariance.cross(rows, columns), exact[np.ix_(rows, columns)], atol=C.entry_error)
+        np.testing.assert_allclose(covariance.block(rows), exact[np.ix_(rows, rows)], atol=C.entry_error)
+    G, error = C.gram()
+    np.testing.assert_allclose(G, (X - c) @ (X - c).T / 7, atol=error)
+    assert 0 < C.entry_error < 1e-11 and 0 < error < 1e-11 and DenseCovariance(exact).gram() is None

@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from draws import sparse
 from orthoprox import SparsePCA, Status, named
+from orthoprox.allowance import resolve_total
 from orthoprox.datasets import load
-from orthoprox.estimators import _sparsity
 from orthoprox.supports import EFFORTS, find_components
 from orthoprox.supports.exchange import exchange
 
@@ -213,7 +213,7 @@ def test_the_first_cap_is_that_of_the_component_with_most_variance() -> None:
 def test_the_default_is_a_fifth_and_at_least_two_for_each(n: int, r: int, k: int) -> None:
     X = np.random.default_rng(4).standard_normal((20, n))
     fitted = SparsePCA(r).fit(X)
-    assert _sparsity.resolve_total(None, n, r) == k and r <= np.count_nonzero(fitted.components_) <= k
+    assert resolve_total(None, n, r) == k and r <= np.count_nonzero(fitted.components_) <= k
 
 
 def test_more_weight_means_fewer_nonzeros_and_at_last_one_each() -> None:

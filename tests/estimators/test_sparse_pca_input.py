@@ -14,9 +14,9 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from orthoprox import SparsePCA, Status, solve
+from orthoprox.allowance import Allowance, resolve_allowance
 from orthoprox.estimators._input import about
 from orthoprox.estimators._rank import features_for_rank, with_single_features
-from orthoprox.estimators._sparsity import Allowance, resolve_allowance
 
 NAMES = [f"feature {i}" for i in range(8)]
 
@@ -129,7 +129,13 @@ def test_standardised_features_have_no_units(kind: Any, X: np.ndarray, monkeypat
     Z = StandardScaler().fit_transform(X) * np.sqrt(49 / 50)
     Z[:, 7] = 0.0
     plain = SparsePCA(2, n_nonzero=6).fit(Z)
-    monkeypatch.setattr(csr_array, "toarray", None)  # it is never filled in
+    filled = csr_array.toarray
+
+    def toarray(A: Any, *args: Any, **kwargs: Any) -> Any:
+        assert len(X) not in A.shape, "samples are never filled in"
+        return filled(A, *args, **kwargs)
+
+    monkeypatch.setattr(csr_array, "toarray", toarray)
     fitted = SparsePCA(2, n_nonzero=6, scale="standard").fit(kind(X * units))
     assert orthonormal(fitted) and np.allclose(fitted.components_, plain.components_, atol=1e-6)
     assert np.allclose(fitted.feature_scale_[:7], (X.std(axis=0, ddof=1) * units)[:7]) and fitted.feature_scale_[7] == 1

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
+from orthoprox.bounds._allocations import allocations, sizes_of
 from orthoprox.bounds._incumbent import Incumbent
 from orthoprox.bounds._supports import Column, Descent, Peak, Peaks, all_supports, descend, values_on
 from orthoprox.bounds._tree import Case, Supports, Tree, screen, split
@@ -51,9 +52,9 @@ class Search:
 
     def run(self) -> Tree:
         """Search, and return the proof."""
-        known = {size: all_supports(self.allowance.n, size) for size in self.allowance.sizes}
+        known = {size: all_supports(len(self.C), size) for size in sizes_of(self.allowance)}
         roots = []
-        for sizes in self.allowance.allocations():
+        for sizes in allocations(self.allowance):
             roots.append((sizes, self._node(tuple(known[size] for size in sizes), self.U, math.inf, _FIRST)))
         heap = [(-node.bound, next(self._order), node) for _, node in roots]
         heapq.heapify(heap)
@@ -68,7 +69,7 @@ class Search:
         """Split a case where its supports are least certain, and return what can be split further."""
         U, bound = node.descent.U, node.bound
         left, _ = screen(node.supports, [values_on(U, column) for column in node.supports], bound, self.level)
-        open_ = np.array([_undecided(column, self.allowance.n) for column in left]).T
+        open_ = np.array([_undecided(column, len(self.C)) for column in left]).T
         if not np.any(open_) or any(len(column) == 0 for column in left):
             node.children = [self._node(left, U, bound, _LAST)]
             return []

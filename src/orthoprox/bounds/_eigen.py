@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from orthoprox._types import Array
 
 sparse: Any = scipy.sparse
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE = 120  # up to this order LAPACK is as quick as Lanczos
+_LARGE = 200  # and for a proof, which needs all its digits
 
 
 def upper_eigenvalues(A: Array) -> Array:
@@ -29,8 +30,40 @@ def upper_eigenvalues(A: Array) -> Array:
     R = _frobenius(A - (V * w[..., None, :]) @ transposed)
     E = _frobenius(transposed @ V - np.eye(n))
     size = np.max(np.abs(w), axis=-1, keepdims=True)
-    rounding = 4 * (n + 4) * _EPS * (_frobenius(A) + n * size)
-    return np.asarray(w + (R + np.abs(w) * E + rounding))
+    return np.asarray(w + (R + np.abs(w) * E + _rounding(A, size)))
+
+
+def upper_largest(A: Array, r: int) -> Array:
+    """Numbers that are not below the r largest eigenvalues of a symmetric matrix, in rising order; perhaps more.
+
+    Of a large matrix only these are computed, w with vectors V, and the next one, m. With s = w - m, by Weyl and
+    Ostrowski, the i-th eigenvalue of A = V diag(s) V' + D is at most the largest one of D plus s_i (1 + the norm of
+    V'V - I). A Cholesky factor of (m + d) I - D shows that D has none above m + d, up to rounding [1]_, in a tenth of
+    the time of all eigenvalues.
+
+    References
+    ----------
+    .. [1] S. Rump, Verification of positive definiteness, BIT 46, 2006, 433-452.
+    """
+    n = len(A)
+    if n <= _LARGE or 4 * r > n:
+        return upper_eigenvalues(A)
+    try:
+        w, V = eigsh(A, k=r + 1, which="LA", v0=np.random.default_rng(0).standard_normal(n))
+    except ArpackError:
+        return upper_eigenvalues(A)
+    m, s, V = float(w[0]), np.maximum(w[1:] - w[0], 0.0), V[:, 1:]
+    size = float(np.max(np.abs(w)))
+    D = A - (V * s) @ V.T
+    room = float(_rounding(A, size)[0])
+    M = (m + room) * np.eye(n) - D
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return upper_eigenvalues(A)
+    E = float(_frobenius(V.T @ V - np.eye(r))[0]) + 4 * (n + 4) * _EPS
+    factor = 2 * (n + 2) * _EPS * float(np.trace(M))
+    return np.asarray(m + s * (1 + E) + (2 * room + factor))
 
 
 def upper_sum(A: Any, r: int, zeros: int = 0) -> float:
@@ -41,7 +74,7 @@ def upper_sum(A: Any, r: int, zeros: int = 0) -> float:
     """
     alone, blocks = _blocks(A)
     values = [alone + 2 * _EPS * np.abs(alone), np.zeros(min(zeros, r))]
-    largest = np.sort(np.concatenate([*values, *(upper_eigenvalues(block) for block in blocks)]))[-r:]
+    largest = np.sort(np.concatenate([*values, *(upper_largest(block, r) for block in blocks)]))[-r:]
     return float(np.sum(largest) + 2 * r * _EPS * np.sum(np.abs(largest)))
 
 
@@ -76,6 +109,12 @@ def _members(label: Array, sizes: Array) -> list[Array]:
     order = np.argsort(label, kind="stable")
     ends = np.cumsum(sizes)
     return [order[end - size : end] for end, size in zip(ends, sizes, strict=True) if size > 1]
+
+
+def _rounding(A: Array, size: Any) -> Array:
+    """Covers the rounding of products of factors of A, with eigenvalues up to a size, and of a difference."""
+    n = A.shape[-1]
+    return np.asarray(4 * (n + 4) * _EPS * (_frobenius(A) + n * size))
 
 
 def _frobenius(A: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
 
 _ITERATIONS = 500
 _WORK = 6e8  # iterations times n^3 at most

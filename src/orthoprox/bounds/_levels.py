@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.bounds._eigen import rough_sum, upper_sum
 from orthoprox.bounds._threshold import search, shrink
 

@@ -4,120 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from orthoprox._fields import require
 from orthoprox._types import Array
+from orthoprox.covariance import Covariance, DenseCovariance, SampleCovariance
 
 sparse: Any = scipy.sparse
 _SYMMETRIC = 1e-6  # asymmetry up to this share of the largest entry is rounding, in single precision too
-_EPS = float(np.finfo(np.float64).eps)
 _LARGEST = 2.0**1000
-_METHODS = ("diagonal", "block", "columns", "product")
 
 
-class Covariance(Protocol):
-    """A symmetric matrix C that need not be stored."""
-
-    @property
-    def n(self) -> int:
-        """The number of features."""
-
-    def diagonal(self) -> Array:
-        """The n variances."""
-
-    def block(self, rows: Array) -> Array:
-        """C[rows][:, rows], dense."""
-
-    def columns(self, rows: Array) -> Array:
-        """C[:, rows], dense."""
-
-    def product(self, X: Array) -> Array:
-        """C @ X."""
-
-
-@dataclass(frozen=True, eq=False)
-class Dense:
-    """A covariance matrix that is stored."""
-
-    C: Array
-
-    @property
-    def n(self) -> int:
-        return int(self.C.shape[0])
-
-    def diagonal(self) -> Array:
-        return np.diagonal(self.C)
-
-    def block(self, rows: Array) -> Array:
-        return self.C[np.ix_(rows, rows)]
-
-    def columns(self, rows: Array) -> Array:
-        return self.C[:, rows]
-
-    def product(self, X: Array) -> Array:
-        return self.C @ X
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """The covariance of samples B of shape (m, n), which may be sparse: (B - mean)'(B - mean) / (m - 1)."""
-
+def covariance_of(X: Any) -> SampleCovariance:
+    """The covariance of samples, which are checked; dense ones are centred here, sparse ones in each product."""
     B: Any
-    mean: Array
-
-    @classmethod
-    def of(cls, X: Any) -> Samples:
-        """Check samples; dense ones are centred here, sparse ones in each product."""
-        if sparse.issparse(X):
-            B = sparse.csr_array(X).astype(np.float64)
-            _check_finite(B.data, "X")
-            require(B.shape[0] > 1, "X must have at least two samples for a covariance; given one.")
-            return cls(B, np.asarray(B.sum(axis=0)).ravel() / B.shape[0])
+    if sparse.issparse(X):
+        B = sparse.csr_array(X).astype(np.float64)
+        _check_finite(B.data, "X")
+        mean = np.asarray(B.sum(axis=0)).ravel() / max(B.shape[0], 1)
+    else:
         B = _numbers(X, "X")
-        require(B.shape[0] > 1, "X must have at least two samples for a covariance; given one.")
         B = B - np.mean(B, axis=0)
-        return cls(B - np.mean(B, axis=0), np.zeros(B.shape[1]))
-
-    @property
-    def n(self) -> int:
-        return int(self.B.shape[1])
-
-    @property
-    def m(self) -> int:
-        """The number of samples."""
-        return int(self.B.shape[0])
-
-    def diagonal(self) -> Array:
-        squares = self.B.multiply(self.B).sum(axis=0) if sparse.issparse(self.B) else np.sum(self.B * self.B, axis=0)
-        return (np.asarray(squares).ravel() - self.m * self.mean**2) / (self.m - 1)
-
-    def block(self, rows: Array) -> Array:
-        part = self.B[:, rows]
-        G = (part.T @ part).toarray() if sparse.issparse(part) else part.T @ part
-        return (G - self.m * np.outer(self.mean[rows], self.mean[rows])) / (self.m - 1)
-
-    def columns(self, rows: Array) -> Array:
-        return self.cross(slice(None), rows)
-
-    def cross(self, rows: Any, columns: Array) -> Array:
-        """C[rows][:, columns]."""
-        G = self.B[:, rows].T @ self.B[:, columns]
-        if sparse.issparse(G):
-            G = G.toarray() - np.multiply.outer(self.m * self.mean[rows], self.mean[columns])
-        return G / (self.m - 1)
-
-    def product(self, X: Array) -> Array:
-        scores = self.B @ X - self.mean @ X
-        return (self.B.T @ scores - np.outer(self.mean, np.sum(scores, axis=0))) / (self.m - 1)
-
-    def entry_error(self) -> float:
-        """A bound for the rounding error of each entry: m terms of a sum, before the mean part is taken away."""
-        squares = (self.m - 1) * self.diagonal() + self.m * self.mean**2
-        return 4 * (self.m + 8) * _EPS * float(np.max(squares)) / (self.m - 1)
+        B, mean = B - np.mean(B, axis=0), np.zeros(B.shape[1])
+    require(B.shape[0] > 1, f"X must have at least two samples for a covariance; given {B.shape[0]}.")
+    return SampleCovariance(B, mean, B.shape[0] - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,17 +45,16 @@ class Scaled:
 
     @classmethod
     def of(cls, C: Any) -> Scaled:
-        """A matrix, or anything with ``n``, ``diagonal``, ``block``, ``columns`` and ``product``."""
-        source = C if all(callable(getattr(C, name, None)) for name in _METHODS) else Dense(_symmetric(C))
-        variance = np.asarray(source.diagonal(), dtype=np.float64)
-        largest = float(np.max(np.abs(source.C if isinstance(source, Dense) else variance)))
+        """A matrix or a covariance."""
+        source = C if isinstance(C, Covariance) else DenseCovariance(_symmetric(C))
+        variance = np.asarray(source.diagonal, dtype=np.float64)
+        largest = float(np.max(np.abs(source.C if isinstance(source, DenseCovariance) else variance)))
         require(
             largest <= _LARGEST,
             f"C has entries up to {largest:.3g}, too near the largest number there is. Divide it by {largest:.1g}.",
         )
         exponent = math.frexp(largest)[1] if largest > 0 else 0
-        error = float(source.entry_error()) if hasattr(source, "entry_error") else 0.0
-        return cls(source, exponent, np.ldexp(variance, -exponent), float(np.ldexp(error, -exponent)))
+        return cls(source, exponent, np.ldexp(variance, -exponent), float(np.ldexp(source.entry_error, -exponent)))
 
     @property
     def n(self) -> int:
@@ -156,18 +68,24 @@ class Scaled:
 
     def block(self, rows: Array) -> Array:
         """C[rows][:, rows], exactly symmetric."""
-        C = self.scaled(np.asarray(self.source.block(rows), dtype=np.float64))
+        return self._symmetric(self.source.block(rows))
+
+    def _symmetric(self, block: Array) -> Array:
+        C = self.scaled(np.asarray(block, dtype=np.float64))
         return (C + C.T) / 2
 
     def cross(self, rows: Array, columns: Array) -> Array:
-        """C[rows][:, columns]; a source that can skip the other rows has a method for it."""
-        direct = getattr(self.source, "cross", None)
-        found = self.source.columns(columns)[rows] if direct is None else direct(rows, columns)
-        return self.scaled(np.asarray(found, dtype=np.float64))
+        """C[rows][:, columns]."""
+        return self.scaled(np.asarray(self.source.cross(rows, columns), dtype=np.float64))
+
+    def gram(self) -> tuple[Array, float] | None:
+        """A smaller matrix with the same eigenvalues but for zeros, and the error of its entries, if there is one."""
+        found = self.source.gram()
+        return None if found is None else (self._symmetric(found[0]), float(self.scaled(found[1])))
 
     def dense(self) -> Array:
         """All of it; for few features only."""
-        return self.block(np.arange(self.n))
+        return self._symmetric(self.source.dense())
 
 
 def _symmetric(C: Any) -> Array:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
+from orthoprox.bounds._allocations import largest_sum, sizes_of
 from orthoprox.bounds._eigen import upper_eigenvalues
 from orthoprox.bounds._incumbent import Incumbent
 
@@ -94,13 +95,13 @@ Peaks = Callable[[Array], list[Peak]]
 """The peaks of all columns at a U, for the allocation where they are highest in all."""
 
 
-def peaks_of(allowance: Allowance) -> Peaks:
-    """The peaks for an allowance: any supports of the sizes that it has."""
-    columns = {size: Column(all_supports(allowance.n, size)) for size in allowance.sizes}
+def peaks_of(n: int, allowance: Allowance) -> Peaks:
+    """The peaks for an allowance of n features: any supports of the sizes that it has."""
+    columns = {size: Column(all_supports(n, size)) for size in sizes_of(allowance)}
 
     def peaks(U: Array) -> list[Peak]:
         found = {size: column.peak(U) for size, column in columns.items()}
-        _, sizes = allowance.most({size: peak.value for size, peak in found.items()})
+        _, sizes = largest_sum(allowance, {size: peak.value for size, peak in found.items()})
         return [found[size] for size in sizes]
 
     return peaks

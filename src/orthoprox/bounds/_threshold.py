@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.bounds._eigen import largest_block, rough_sum
 from orthoprox.bounds._source import Scaled
 
@@ -20,11 +21,50 @@ FEW = 1500
 """Up to this many features all of C is stored, and up to this many rows a connected block is decomposed."""
 _DENSE = 120  # up to this order an eigenvalue costs next to nothing
 _ENTRIES = 3_000_000  # a thresholded matrix with more entries is not collected: a larger lam does it
+_FIRST = 200  # features that say where to begin,
+_START = 4e8  # with as many multiplications at most
+_HALVINGS = 30
+_EIGENVALUES = 0.4  # multiplications allowed for them, times the cube of the order: a tenth of what they take
 _CHUNK = 256  # columns of C at a time
+_ALIKE = 0.7  # of the largest variance among columns that are computed together
+_RISE = 2.0  # of lam, where too much is above it,
+_CLOSER = 1.1  # and where blocks are too large
+_LOWER = 0.95  # a lam that is hardly lower than the last one is not worth a step
 _RATIO = math.sqrt(0.5)  # between one lam and the next in the first search
 _LEVELS = 12
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _SECTIONS = 8  # each narrows the interval for lam to 0.62 of it
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a search for lam goes in a matrix with many features. Every lam has a valid bound."""
+
+    work: float
+    """Multiplications to compute entries."""
+    kept: int
+    """Entries above lam."""
+    block: int
+    """Features in a connected block, or in a matrix that is formed as a whole."""
+
+    @classmethod
+    def of(cls, work: float) -> Limits:
+        """Those for so many multiplications, of entries and of eigenvalues."""
+        block = FEW if math.isinf(work) else min(FEW, round((work / _EIGENVALUES) ** (1 / 3)))
+        return cls(work, _ENTRIES, block)
+
+    def allow(self, kept: Any) -> bool:
+        """Whether entries above a lam, None where there are too many, fall into blocks that are small enough."""
+        return kept is not None and (kept.shape[0] <= self.block or largest_block(kept) <= self.block)
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """A level, and C less C clipped there, on the rows where that is not zero."""
+
+    lam: float
+    kept: Any
+    rows: Array
 
 
 def shrink(A: Any, lam: float) -> Any:
@@ -56,32 +96,77 @@ def best_clip(C: Array, allowance: Allowance) -> float:
     return search(bound, [*lams, 0.0], _SECTIONS if len(C) <= _DENSE else _SECTIONS // 2)
 
 
-def best_clip_wide(C: Scaled, allowance: Allowance) -> float:
-    """A lam for which the bound of a wide matrix is small.
+def best_clip_wide(C: Scaled, allowance: Allowance, limits: Limits, known: float = math.inf) -> Clip | None:
+    """A lam for which the bound of a wide matrix is small; None where none has one below that ``known`` already.
 
-    Lam falls until the bound has risen twice or too much of C is above it; then it is refined between its neighbours.
+    The features with the largest variances say where to begin. From there lam falls as long as that pays, within the
+    limits; where they are passed it rises.
     """
     top = float(np.max(C.diagonal))
-    found = [(top * allowance.total, top, *entries_above(C, top, 1))]
-    for level in range(1, 2 * _LEVELS):
-        lam = top * _RATIO**level
-        kept, rows = entries_above(C, lam, _ENTRIES)
-        if kept is None or (len(rows) > FEW and largest_block(kept) > FEW):
-            break
-        found.append((rough_sum(kept, min(allowance.r, len(rows))) + lam * allowance.total, lam, kept, rows))
-        if len(found) > 2 and found[-1][0] > found[-2][0] > found[-3][0]:
-            break
-    best = min(range(len(found)), key=lambda i: found[i][0])
-    _, floor, kept, rows = found[min(best + 1, len(found) - 1)]
-    ceiling = found[max(best - 1, 0)][1]
+    least = max(least_level(C, limits.work), top * _RATIO ** (2 * _LEVELS))
+    largest = np.argsort(-C.diagonal, kind="stable")[:_FIRST]
+    floor = max(best_clip(C.block(largest), allowance), least, least_level(C, _START))
+    while (clip := _within(C, floor, limits)) is None:
+        floor *= _RISE
+        if floor * allowance.total >= known:
+            return None
+    while True:
+        lam, lower = _best_above(clip, top, allowance), max(clip.lam * _RATIO, least)
+        falling = lam * _RATIO < clip.lam and lower < clip.lam  # the best is at the lower end, or next to it
+        below = _within(C, lower, limits) if falling else None
+        if below is None or below.lam > _LOWER * clip.lam:
+            return clip if lam == clip.lam else Clip(lam, *entries_above(C, lam, limits.kept))
+        clip = below
+
+
+def _within(C: Scaled, lam: float, limits: Limits) -> Clip | None:
+    """C clipped at lam, or above it where blocks are too large; None where there are too many entries."""
+    kept, rows = entries_above(C, lam, limits.kept)
+    if kept is None or limits.allow(kept):
+        return None if kept is None else Clip(lam, kept, rows)
+    lam = _with_small_blocks(kept, lam, limits)
+    return Clip(lam, *entries_above(C, lam, limits.kept))
+
+
+def _with_small_blocks(kept: Any, floor: float, limits: Limits) -> float:
+    """A level above a floor at which blocks are small enough."""
+    lam = floor
+    while not limits.allow(kept):
+        kept, lam = shrink(kept, (_CLOSER - 1) * lam), _CLOSER * lam
+    return lam * (1 + 4 * _EPS)  # where rounding in between leaves no more
+
+
+def _best_above(clip: Clip, top: float, allowance: Allowance) -> float:
+    """The best lam between that of a clip, above which all entries are known, and the largest variance."""
+    kept, floor = clip.kept, clip.lam
+    if kept.shape[0] == 0:
+        return floor
 
     def bound(lam: float) -> float:
-        return rough_sum(shrink(kept, lam - floor), min(allowance.r, len(rows))) + lam * allowance.total
+        return rough_sum(shrink(kept, lam - floor), min(allowance.r, kept.shape[0])) + lam * allowance.total
 
-    return search(bound, [ceiling, found[best][1], floor], _SECTIONS) if len(rows) else ceiling
+    points = [floor]
+    while points[-1] / _RATIO < top:
+        points.append(points[-1] / _RATIO)
+    return search(bound, [*points[:0:-1], floor], _SECTIONS)
 
 
-def entries_above(C: Scaled, lam: float, limit: int) -> tuple[Any, Array]:
+def least_level(C: Scaled, work: float) -> float:
+    """The least lam for which the entries that may be above it take at most so many multiplications."""
+    if math.isinf(work):
+        return 0.0
+    variance = np.sort(C.diagonal)[::-1]
+    rank, low, high = np.arange(C.n), 0.0, float(variance[0])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        heads = variance[variance > middle]
+        last = np.searchsorted(-variance, -(middle**2) / heads) if len(heads) else rank[:0]
+        entries = float(np.sum(np.maximum(last - rank[: len(heads)], 0)))
+        low, high = (low, middle) if entries * C.source.entry_work <= work else (middle, high)
+    return high
+
+
+def entries_above(C: Scaled, lam: float, limit: float) -> tuple[Any, Array]:
     """C - clip(C, -lam, lam) on the rows where it is not zero, sparse, and these rows; None where there is too much.
 
     As abs(C_ij) <= sqrt(C_ii C_jj), an entry above lam has a variance above lam in its row or column. So only these
@@ -89,33 +174,28 @@ def entries_above(C: Scaled, lam: float, limit: int) -> tuple[Any, Array]:
     the variances.
     """
     variance = C.diagonal * (1 + 1e-9) + C.error
-    top = float(np.max(variance))
-    heads = np.flatnonzero(variance > lam)
-    rows = np.flatnonzero(variance * top > lam * lam)
-    if len(heads) == 0:
-        return sparse.csr_array((0, 0)), rows[:0]
-    A = _collect(C, lam, limit, heads, rows)
-    if A is None:
-        return None, rows
-    used = np.flatnonzero(np.diff(A.indptr))
-    return A[used][:, used], rows[used]
-
-
-def _collect(C: Scaled, lam: float, limit: int, heads: Array, rows: Array) -> Any:
-    """The same with all the rows, from some columns at a time; None where more than ``limit`` entries are above lam."""
-    parts: list[Any] = []
-    for begin in range(0, len(heads), _CHUNK):
-        part = C.cross(rows, heads[begin : begin + _CHUNK])
+    order = np.argsort(-variance, kind="stable")
+    variance = variance[order]
+    parts: list[tuple[Array, Array, Array]] = []
+    begin, heads = 0, int(np.count_nonzero(variance > lam))
+    while begin < heads:
+        last = int(np.count_nonzero(variance * variance[begin] > lam * lam))
+        alike = int(np.count_nonzero(variance > _ALIKE * variance[begin]))  # which need about as many rows
+        end = min(begin + _CHUNK, max(alike, begin + _CHUNK // 8), heads)
+        part = C.cross(order[begin:last], order[begin:end])  # pairs with a larger variance were looked at before
         i, j = np.nonzero(np.abs(part) > lam)
-        parts.append(sparse.csc_array((shrink(part[i, j], lam), (i, j)), shape=part.shape))
-        if sum(part.nnz for part in parts) > limit:
-            return None
-    A = sparse.coo_array(sparse.hstack(parts))
-    place: Array = np.searchsorted(rows, heads)
-    i, j = A.row, place[A.col]
-    once = ~np.isin(rows, heads)[i] | (i <= j)  # a pair of heads was computed twice
-    A = sparse.coo_array((A.data[once], (i[once], j[once])), shape=(len(rows), len(rows)))
-    return sparse.csr_array(A + A.T - sparse.diags_array(A.diagonal()))
+        i, j = i[i >= j], j[i >= j]  # each pair once
+        parts.append((shrink(part[i, j], lam), i + begin, j + begin))
+        begin = end
+        if 2 * sum(len(i) for _, i, _ in parts) > limit:
+            return None, order[:0]
+    if not parts:
+        return sparse.csr_array((0, 0)), order[:0]
+    values, i, j = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    used, place = np.unique(np.concatenate([i, j]), return_inverse=True)
+    i, j = place[: len(i)], place[len(i) :]
+    A = sparse.coo_array((values, (i, j)), shape=(len(used), len(used)))
+    return sparse.csr_array(A + A.T - sparse.diags_array(A.diagonal())), order[used]
 
 
 def search(bound: Callable[[float], float], points: list[float], sections: int) -> float:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
+from orthoprox.bounds._allocations import allocations
 from orthoprox.bounds._eigen import upper_sum
 from orthoprox.bounds._supports import all_supports, upper_values_on
 
@@ -45,10 +46,10 @@ Supports = tuple[Array, ...]
 def tree_value(C: Array, tree: Tree, allowance: Allowance) -> float:
     """The bound that a tree proves, rounded up. Raises ``ValueError`` where allocations are missing."""
     cases = dict(tree.roots)
-    missing = [sizes for sizes in allowance.allocations() if sizes not in cases]
+    missing = [sizes for sizes in allocations(allowance) if sizes not in cases]
     if missing:
         raise ValueError(f"The proof has no case for columns with {missing[0]} nonzeros.")
-    known = {size: all_supports(allowance.n, size) for sizes in cases for size in sizes}
+    known = {size: all_supports(len(C), size) for sizes in cases for size in sizes}
     return max(_case_value(C, case, tree.level, tuple(known[k] for k in sizes)) for sizes, case in tree.roots)
 
 

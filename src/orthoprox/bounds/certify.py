@@ -10,7 +10,7 @@ import numpy as np
 
 from orthoprox._fields import require
 from orthoprox._types import Array
-from orthoprox.bounds._source import Covariance, Samples, Scaled
+from orthoprox.bounds._source import Scaled, covariance_of
 from orthoprox.bounds.variance_bound import Effort, VarianceBound, variance_bound
 
 _FAR = 0.1
@@ -137,7 +137,7 @@ def certify(
     No components with as many nonzeros keep more: this is proved.
     """
     require((C is None) != (X is None), "Give either the covariance matrix C or the samples X.")
-    source: Covariance = Scaled.of(C).source if X is None else Samples.of(X)
+    source = Scaled.of(C).source if X is None else covariance_of(X)
     V = _components(V, source.n)
     infeasibility = float(np.max(np.abs(V @ V.T - np.eye(len(V)))))
     require(
@@ -151,7 +151,7 @@ def certify(
         n_nonzero = sum(counts)
     variance = float(np.sum(V.T * source.product(V.T)))
     bound = variance_bound(
-        source if X is not None else C,
+        source,
         len(V),
         n_nonzero=n_nonzero,
         n_nonzero_per_component=n_nonzero_per_component,
@@ -159,7 +159,7 @@ def certify(
         incumbent=variance if infeasibility <= _SMALL else None,
         time_limit=time_limit,
     )
-    return Certified(variance, bound, float(np.sum(source.diagonal())), infeasibility, sum(counts), counts)
+    return Certified(variance, bound, float(np.sum(source.diagonal)), infeasibility, sum(counts), counts)
 
 
 def _components(V: Any, n: int) -> Array:

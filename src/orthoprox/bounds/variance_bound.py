@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +12,8 @@ import scipy.sparse
 
 from orthoprox._fields import replace, require
 from orthoprox._types import Array
-from orthoprox.bounds._allowance import Allowance
+from orthoprox.allowance import Allowance
+from orthoprox.bounds._allocations import allocations, largest_sum, read_allowance, sizes_of
 from orthoprox.bounds._branch import Search
 from orthoprox.bounds._eigen import upper_sum
 from orthoprox.bounds._fantope import improve_split
@@ -19,8 +21,9 @@ from orthoprox.bounds._incumbent import Incumbent
 from orthoprox.bounds._levels import best_levels, levels_value
 from orthoprox.bounds._source import Scaled
 from orthoprox.bounds._supports import all_supports, count_supports, descend, peaks_of, upper_values_on
-from orthoprox.bounds._threshold import FEW, best_clip, best_clip_wide, entries_above, penalty, shrink
+from orthoprox.bounds._threshold import FEW, Clip, Limits, best_clip, best_clip_wide, entries_above, penalty, shrink
 from orthoprox.bounds._tree import Case, Tree, tree_value
+from orthoprox.covariance import SampleCovariance
 
 Effort = Literal["fast", "balanced", "thorough"]
 sparse: Any = scipy.sparse
@@ -99,7 +102,7 @@ class VarianceBound:
         True
         """
         source = Scaled.of(C)
-        allowance = Allowance.of(source.n, self.n_components, self.n_nonzero, self.n_nonzero_per_component)
+        allowance = read_allowance(source.n, self.n_components, self.n_nonzero, self.n_nonzero_per_component)
         return _value(source, self, allowance)
 
     def __repr__(self) -> str:
@@ -115,28 +118,32 @@ def variance_bound(
     effort: Effort = "balanced",
     incumbent: Any = None,
     time_limit: float = 10.0,
+    work_limit: float = math.inf,
 ) -> VarianceBound:
     """Bound the variance that orthonormal components with few nonzeros can have.
 
     Parameters
     ----------
-    C : array of shape (n, n)
-        A symmetric matrix, usually a covariance; or an object with ``n``, ``diagonal()``, ``columns(rows)`` and
-        ``product(X)``, of which only the large entries are asked for.
+    C : array of shape (n, n) or Covariance
+        A symmetric matrix, usually a covariance; or an ``orthoprox.covariance.Covariance``, of which only the large
+        entries are asked for.
     n_components : int
         The number r of components.
-    n_nonzero : int, optional
-        How many entries of all components together may be nonzero.
-    n_nonzero_per_component : int or sequence of int, optional
-        How many in each component. Give one of the two, or both.
+    n_nonzero : int or float, optional
+        How many entries of all components together may be nonzero, or as a float their share of all entries.
+    n_nonzero_per_component : int, float or sequence of them, optional
+        How many in each component, or their share of the features. Give one of the two, or both.
     effort : {"fast", "balanced", "thorough"}
         ``fast``: C clipped at the best level. ``balanced``: also the dual of the convex relaxation, and for few
         features a split over all supports. ``thorough``: also branch and bound, where there are at most 200,000
-        supports.
+        supports, counted for each way to share out the nonzeros.
     incumbent : array of shape (n_components, n) or float, optional
         Good components, or their variance. Branch and bound is quicker with it; the bound is valid whatever it is.
     time_limit : float
         Seconds for branch and bound.
+    work_limit : float
+        About how many multiplications the search for the best level may take, a thousand million a second, where there
+        are more than 1,500 features. The bound is valid, but larger, where the search ends early.
 
     Returns
     -------
@@ -163,9 +170,9 @@ def variance_bound(
     """
     require(effort in _EFFORTS, f"effort must be one of {', '.join(_EFFORTS)}; given {effort!r}.")
     source = Scaled.of(C)
-    allowance = Allowance.of(source.n, n_components, n_nonzero, n_nonzero_per_component)
+    allowance = read_allowance(source.n, n_components, n_nonzero, n_nonzero_per_component)
     low = _low(incumbent, source, allowance)
-    best = _clipped(source, allowance)
+    best = _clipped(source, allowance, Limits.of(work_limit))
     if effort == "fast":
         return best
     if source.n > _FANTOPE:
@@ -173,20 +180,23 @@ def variance_bound(
     matrix = source.dense()
     lam = float(source.scaled(best.lam))
     met = Incumbent(matrix, low)
-    if len(set(allowance.caps)) > 1 and allowance.total == sum(allowance.caps):
+    if len(set(allowance.caps)) > 1 and not allowance.slack:
         outer, levels = best_levels(matrix, allowance)
-        both = {"lam": float(source.to_data(outer)), "levels": tuple(float(source.to_data(level)) for level in levels)}
+        both: dict[str, Any] = {
+            "lam": float(source.to_data(outer)),
+            "levels": tuple(float(source.to_data(level)) for level in levels),
+        }
         best = _smaller(best, _proof(source, allowance, "levels", **both))
     U = improve_split(matrix, np.clip(matrix, -lam, lam), allowance)
     best = _smaller(best, _proof(source, allowance, "split", U=source.to_data(U)))
-    count = count_supports(allowance.n, allowance.sizes)
+    count = count_supports(source.n, sizes_of(allowance))
     if count <= _MANY_SUPPORTS:
-        met.try_greedy(next(allowance.allocations()))
-    if effort == "thorough" and count <= _MANY_SUPPORTS and source.error == 0:
+        met.try_greedy(next(allocations(allowance)))
+    if effort == "thorough" and _few_cases(allowance, count):
         best = _smaller(best, _cases(source, allowance, matrix, U, met, time_limit))
         return _with_components(best, met.X)
-    if count <= _SUPPORTS and source.error == 0:
-        descent = descend(matrix, U, peaks_of(allowance), met, _ITERATIONS, math.inf)
+    if count <= _SUPPORTS:
+        descent = descend(matrix, U, peaks_of(source.n, allowance), met, _ITERATIONS, math.inf)
         best = _smaller(best, _proof(source, allowance, "supports", U=source.to_data(descent.U)))
     return _with_components(best, met.X)
 
@@ -200,21 +210,23 @@ def _low(incumbent: Any, source: Scaled, allowance: Allowance) -> float:
     if given.ndim == 0:
         return max(low, float(source.scaled(given)))
     require(
-        given.shape == (allowance.r, allowance.n),
-        f"incumbent must be a number or have shape {(allowance.r, allowance.n)}; given shape {given.shape}.",
+        given.shape == (allowance.r, source.n),
+        f"incumbent must be a number or have shape {(allowance.r, source.n)}; given shape {given.shape}.",
     )
     return max(low, float(source.scaled(np.sum(given.T * source.source.product(given.T)))))
 
 
-def _proof(source: Scaled, allowance: Allowance, kind: str, **certificate: Any) -> VarianceBound:
-    """A bound with its value."""
+def _proof(
+    source: Scaled, allowance: Allowance, kind: str, clip: Clip | None = None, **certificate: Any
+) -> VarianceBound:
+    """A bound with its value; a clip saves computing entries again."""
     bound = VarianceBound(math.inf, kind, allowance.r, allowance.total, allowance.caps, **certificate)
-    return replace(bound, value=_value(source, bound, allowance))
+    return replace(bound, value=_value(source, bound, allowance, clip))
 
 
-def _value(source: Scaled, bound: VarianceBound, allowance: Allowance) -> float:
+def _value(source: Scaled, bound: VarianceBound, allowance: Allowance, clip: Clip | None = None) -> float:
     """The number that a proof proves, in the units of the data, rounded up."""
-    value = _split_value(source, bound, allowance) if bound.kind in ("clipped", "split") else math.inf
+    value = _split_value(source, bound, allowance, clip) if bound.kind in ("clipped", "split") else math.inf
     if bound.kind == "levels" and bound.levels is not None:
         levels = tuple(float(source.scaled(level)) for level in bound.levels)
         value = levels_value(source.dense(), float(source.scaled(bound.lam)), levels, allowance)
@@ -228,16 +240,19 @@ def _value(source: Scaled, bound: VarianceBound, allowance: Allowance) -> float:
         return float(np.nextafter(source.to_data(value), np.inf))
 
 
-def _split_value(source: Scaled, bound: VarianceBound, allowance: Allowance) -> float:
+def _split_value(source: Scaled, bound: VarianceBound, allowance: Allowance, clip: Clip | None) -> float:
     lam = 0.0 if bound.lam is None else float(source.scaled(bound.lam))
     U = None if bound.U is None else source.scaled(bound.U)
     largest = lam if U is None else max(lam, float(np.max(np.abs(U))))
+    if U is None and lam == 0 and (gram := source.gram()) is not None:
+        G, error = gram
+        return upper_sum(G, allowance.r) + allowance.r * len(G) * error  # a norm is at most the order times an entry
     if U is not None and bound.rows is None:
         A: Any = source.dense() - U
     elif source.n <= FEW and U is None:
         A = shrink(source.dense(), lam)
     else:
-        A = _thresholded(source, lam, bound.rows, U)
+        A = _thresholded(source, lam, bound.rows, U) if clip is None else clip.kept
     return upper_sum(A, allowance.r, zeros=source.n - A.shape[0]) + penalty(largest, allowance)
 
 
@@ -259,14 +274,26 @@ def _thresholded(source: Scaled, lam: float, rows: Array | None, U: Array | None
 
 
 def _supports_value(C: Array, U: Array, allowance: Allowance) -> float:
-    g = {k: float(np.max(upper_values_on(U, all_supports(allowance.n, k)))) for k in allowance.sizes}
-    most = allowance.most(g)[0]
+    g = {k: float(np.max(upper_values_on(U, all_supports(len(C), k)))) for k in sizes_of(allowance)}
+    most = largest_sum(allowance, g)[0]
     return upper_sum(C - U, allowance.r) + most + 2 * allowance.r * _EPS * abs(most)
 
 
-def _clipped(source: Scaled, allowance: Allowance) -> VarianceBound:
-    lam = best_clip(source.dense(), allowance) if source.n <= FEW else best_clip_wide(source, allowance)
-    return _proof(source, allowance, "clipped", lam=float(source.to_data(lam)))
+def _clipped(source: Scaled, allowance: Allowance, limits: Limits) -> VarianceBound:
+    if source.n <= limits.block:
+        return _proof(source, allowance, "clipped", lam=float(source.to_data(best_clip(source.dense(), allowance))))
+    best: VarianceBound | None = None
+    if isinstance(source.source, SampleCovariance) and source.source.m <= min(limits.block, source.n - 1):
+        best = _proof(source, allowance, "clipped", lam=0.0)
+    known = math.inf if best is None else float(source.scaled(best.value))
+    clip = best_clip_wide(source, allowance, limits, known)
+    if clip is not None:
+        found = _proof(
+            source, allowance, "clipped", clip if source.n > FEW else None, lam=float(source.to_data(clip.lam))
+        )
+        best = found if best is None else _smaller(best, found)
+    assert best is not None  # without one known, some level has one
+    return best
 
 
 def _split_on_rows(source: Scaled, allowance: Allowance, clipped: VarianceBound) -> VarianceBound:
@@ -288,6 +315,12 @@ def _cases(
 ) -> VarianceBound:
     tree = _in_units(Search(C, allowance, U, incumbent, time_limit).run(), source.to_data)
     return _proof(source, allowance, "cases", tree=tree)
+
+
+def _few_cases(allowance: Allowance, count: int) -> bool:
+    """Whether branch and bound can begin: it goes through the supports of every allocation."""
+    most = _MANY_SUPPORTS // max(count, 1)
+    return sum(1 for _ in itertools.islice(allocations(allowance), most + 1)) <= most
 
 
 def _with_components(bound: VarianceBound, X: Array | None) -> VarianceBound:

@@ -8,6 +8,7 @@ import numpy as np
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
+from orthoprox.allowance import Allowance
 from orthoprox.covariance import SampleCovariance
 from orthoprox.driver import Iterations, Result, Status, solve
 from orthoprox.driver import Progress as Bar
@@ -15,7 +16,7 @@ from orthoprox.estimators import _exact
 from orthoprox.estimators._input import Samples
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
-from orthoprox.supports import Allowance, Progress, find_components
+from orthoprox.supports import Progress, find_components
 
 
 def covariance_of(data: Samples) -> SampleCovariance:

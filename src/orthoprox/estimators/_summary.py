@@ -45,6 +45,7 @@ class SparsePCASummary:
     1         3  60.0%  60.0%        2  x0 0.707, x1 0.707
     <BLANKLINE>
     Keeps 60.0% of the variance, 100.0% of what 1 principal component keeps.
+    No components with as few nonzeros keep a variance above 3; these are within 0.00% of that.
     """
 
     feature_names: tuple[str, ...]

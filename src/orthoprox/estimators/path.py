@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from orthoprox._types import Array
-from orthoprox.estimators import _sparsity
+from orthoprox.allowance import resolve_total
 from orthoprox.estimators._input import validate
 from orthoprox.estimators.sparse_pca import SparsePCA
 
@@ -37,6 +37,9 @@ class SparsePCAPath:
     error, error_se : array, shape (p,), or None
         With cross-validation: the share of the variation of left-out samples that a reconstruction loses, its mean
         over the folds and the standard error of that mean.
+    upper_bound : array, shape (p,), or None
+        The share of the variance that no orthonormal components with as few nonzeros exceed (``upper_bound_`` of
+        :class:`SparsePCA`); it never falls from one number to the next.
 
     Notes
     -----
@@ -50,6 +53,7 @@ class SparsePCAPath:
     components: tuple[Array, ...]
     error: Array | None = None
     error_se: Array | None = None
+    upper_bound: Array | None = None
 
     @property
     def best(self) -> int:
@@ -163,15 +167,23 @@ def sparse_pca_path(
         components=tuple(model.components_ for model in fits),
         error=error,
         error_se=error_se,
+        upper_bound=_upper_bounds(fits),
     )
+
+
+def _upper_bounds(fits: list[SparsePCA]) -> Array:
+    """The share of the variance that each number of nonzeros may keep: a bound for more nonzeros holds for fewer."""
+    gaps = np.array([model.optimality_gap_ for model in fits], dtype=np.float64)
+    shares = np.array([model.explained_variance_ratio_.sum() for model in fits]) / (1.0 - gaps)
+    return np.minimum.accumulate(shares[::-1])[::-1]
 
 
 def _errors(settings: dict[str, Any], X: Any, counts: list[int], train: Array, test: Array) -> list[float]:
     """The share of the variation of the test samples that each fit to the training samples loses."""
-    return [1.0 - model.score(X[test]) for model in _fits(settings, X[train], counts)]
+    return [1.0 - model.score(X[test]) for model in _fits(settings, X[train], counts, bounded=False)]
 
 
-def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA]:
+def _fits(settings: dict[str, Any], X: Any, counts: list[int], bounded: bool = True) -> list[SparsePCA]:
     """A fit for every number of nonzeros, in rising order.
 
     The solution with fewer nonzeros is allowed at the next number too. What a search from there finds is kept where it
@@ -179,17 +191,18 @@ def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA
     """
     fits: list[SparsePCA] = []
     for k in counts:
-        model = _fit_one(SparsePCA(**settings), k, X)
+        model = _fit_one(SparsePCA(**settings), k, X, bounded)
         if fits:
-            warm = _fit_one(copy.copy(fits[-1]).set_params(warm_start=True), k, X)
+            warm = _fit_one(copy.copy(fits[-1]).set_params(warm_start=True), k, X, bounded)
             model = max(model, warm, key=lambda fit: float(np.sum(fit.explained_variance_ratio_)))
         fits.append(model.set_params(warm_start=False))
     return fits
 
 
-def _fit_one(model: SparsePCA, k: int, X: Any) -> SparsePCA:
+def _fit_one(model: SparsePCA, k: int, X: Any, bounded: bool) -> SparsePCA:
     """A fit without what there is to tell of the data, which was told before."""
     model.set_params(n_nonzero=k)
+    model._bounded = bounded
     model._fit(model._read(X))
     return model
 
@@ -198,7 +211,7 @@ def _grid(n_nonzero: Sequence[float] | None, n: int, r: int) -> list[int]:
     """The numbers of nonzeros in rising order, each once."""
     if n_nonzero is None:
         return sorted({round(k) for k in np.geomspace(max(r, _LEAST * n * r), n * r, _POINTS)})
-    counts = sorted({_sparsity.resolve_total(k, n, r) for k in n_nonzero})
+    counts = sorted({resolve_total(k, n, r) for k in n_nonzero})
     if not counts:
         raise ValueError("n_nonzero must have at least one number; given none.")
     return counts

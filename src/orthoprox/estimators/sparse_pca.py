@@ -9,19 +9,21 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from orthoprox._checks import check_weight
 from orthoprox._types import Array
+from orthoprox.allowance import Allowance, resolve_allowance
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
-from orthoprox.estimators import _exact, _sparsity
+from orthoprox.estimators import _exact
+from orthoprox.estimators._arrange import arrange
 from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
+from orthoprox.estimators._bound import UpperBound, upper_bound
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._parallel import side_by_side
 from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
 from orthoprox.estimators._search import search_run
-from orthoprox.estimators._signs import choose_signs
+from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
-from orthoprox.estimators._spread import SCALES, divide, spread_note, standard_deviations
+from orthoprox.estimators._spread import divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
 from orthoprox.estimators._summary import SparsePCASummary, feature_names, summarise
 from orthoprox.estimators._units import affine
@@ -31,7 +33,7 @@ from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.starts import Auto
 from orthoprox.starts._directions import principal_components
-from orthoprox.supports import Allowance, is_small
+from orthoprox.supports import is_small
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
 _SHORT_STAGES = {"block": 10, "rounds": 3}
@@ -72,8 +74,10 @@ class SparsePCA(OrthogonalTransformer):
         then the correlation, and ``components_``, variances and ``weight`` are those of standardised features.
         Constant features stay zero.
     effort : {"fast", "balanced", "thorough"}
-        How far the search goes: how many candidates and exchanges are tried. "thorough" takes some ten times as long
-        as "balanced", "fast" a third.
+        How far the search for the places of a number of nonzeros goes: how many candidates it makes at each level, how
+        many of them it follows, and how often it exchanges entries. ``fast`` takes about a third of the time of
+        ``balanced``, ``thorough`` several times as long. ``thorough`` also takes up to a few seconds to improve
+        ``upper_bound_``.
     solver : str or Solver
         "auto" for the search, and with ``weight`` for the default method; or the name of a method in
         ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.
@@ -110,9 +114,13 @@ class SparsePCA(OrthogonalTransformer):
         Hastie and Tibshirani).
     pca_variance_ratio_ : float
         The share that as many principal components keep: no components keep more.
-    upper_bound_, optimality_gap_ : float or None
-        A bound on the variance that any components with as few nonzeros keep, and by which share of it
-        ``explained_variance_`` falls short; None where no bound is known.
+    upper_bound_ : float
+        What the sum of ``explained_variance_`` cannot exceed for any orthonormal components with the nonzeros allowed
+        or, with ``weight``, with no more nonzeros in all (``orthoprox.variance_bound``). At most the variance of as
+        many principal components, as computed.
+    optimality_gap_ : float
+        By which share of that bound these components fall short. At 0 they are proved optimal; a positive gap may be
+        due to the bound.
     n_components_ : int
         The number of components.
     mean_ : array, shape (n_features,)
@@ -151,6 +159,7 @@ class SparsePCA(OrthogonalTransformer):
     """
 
     _share_components = True
+    _bounded = True
 
     def __init__(
         self,
@@ -241,18 +250,23 @@ class SparsePCA(OrthogonalTransformer):
         self._notes.append(rank_note(rank, self.n_components_))
         if self._any_basis(data) or (self._searches(data) and is_small(data.n_features, self._allowance(data))):
             return super()._solve(data)
-        extra = self.n_components_ - rank
-        inside = features_for_rank(data, extra)
+        inside = features_for_rank(data, self.n_components_ - rank)
+        part, interrupted = self._of_rank(data, rank)._solve(data.features(inside))
+        problem = self._problem(data)
+        X = with_single_features(data, part.X, inside, self.n_components_ - rank)
+        result = _exact.measure(problem, part, X)
+        return (result, interrupted) if interrupted else self._close(data, problem, result)
+
+    def _of_rank(self, data: Samples, rank: int) -> Any:
+        """The same estimator for as many components as the rank, which leaves a nonzero to each of the others."""
         inner = clone(self)
         inner.n_components_, inner._notes = rank, []
         if self.weight is None:
             allowance = self._allowance(data)
             caps = None if self.n_nonzero_per_component is None else allowance.caps[:rank]
-            inner.set_params(n_nonzero=allowance.total - extra, n_nonzero_per_component=caps)
-        part, interrupted = inner._solve(data.features(inside))
-        problem = self._problem(data)
-        result = _exact.measure(problem, part, with_single_features(data, part.X, inside, extra))
-        return (result, interrupted) if interrupted else self._close(data, problem, result)
+            total = allowance.total - (self.n_components_ - rank)
+            inner.set_params(n_nonzero=total, n_nonzero_per_component=caps)
+        return inner
 
     def _tell(self) -> None:
         for note in self._notes:
@@ -263,26 +277,11 @@ class SparsePCA(OrthogonalTransformer):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if self.weight is not None:
-            for name in ("n_nonzero", "n_nonzero_per_component"):
-                if getattr(self, name) is not None:
-                    raise ValueError(
-                        f"Either weight or a number of nonzeros may be given; given weight = {self.weight!r} and "
-                        f"{name} = {getattr(self, name)!r}."
-                    )
-        if self.weight is None and self.penalty != "l1":
-            raise ValueError(
-                f"penalty = {self.penalty!r} needs a weight, which says how strong it is; "
-                "with a number of nonzeros the penalty is 'l1'."
-            )
-        if self.scale is not None and not (isinstance(self.scale, str) and self.scale in SCALES):
-            raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; given {self.scale!r}.")
+        check_sparse_pca(self)
 
     def _allowance(self, data: Samples) -> Allowance:
         """How many nonzeros there may be, in all and in each component."""
-        return _sparsity.resolve_allowance(
-            self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_
-        )
+        return resolve_allowance(self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_)
 
     def _count(self, data: Samples) -> int | list[int]:
         """The number of nonzeros in all, or in each component with ``n_nonzero_per_component``."""
@@ -290,25 +289,13 @@ class SparsePCA(OrthogonalTransformer):
         return allowance.total if self.n_nonzero_per_component is None else list(allowance.level())
 
     def _problem(self, data: Samples) -> Problem:
-        weight, k = self._unit_weight(data), None
+        weight, k = unit_weight(data, self.weight), None
         if weight is None:
             k = self._allowance(data).total
             weight = _exact.exact_penalty_weight(data.B.norm**2 / data.n_samples)
         if self._any_basis(data):
             weight, k = weight if self.penalty == "group" else 0.0, None
         return sparse_pca(data.B, n_components=self.n_components_, weight=weight, penalty=self.penalty, k=k)
-
-    def _unit_weight(self, data: Samples) -> float | None:
-        """The given weight in units of the variance of samples of unit size."""
-        if self.weight is None:
-            return None
-        unit = data.to_unit(check_weight(self.weight, "the penalty"), 2)
-        if unit > np.finfo(data.like.dtype).max ** 0.25:
-            raise ValueError(
-                f"weight = {self.weight:g} is {unit:.0e} times the variance of X, which has no part in the fit then. "
-                "The weight is in units of variance; beyond a few times the largest one all weights do the same."
-            )
-        return unit
 
     def _first_start(self, data: Samples, problem: Problem) -> Array:
         return principal_components(problem, 1e-12 if self._any_basis(data) else _START_TOLERANCE)
@@ -360,8 +347,8 @@ class SparsePCA(OrthogonalTransformer):
         return FlatObjective() | super()._stop()
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        V = self._order_columns(data, result.X)
-        V = V * choose_signs(V) + 0.0  # no zero is negative
+        caps = None if self.n_nonzero_per_component is None else self._allowance(data).level()
+        V = arrange(data, result.X, caps, any_basis=self._any_basis(data))
         T = data.rough(V).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
         self.components_, self.notes_ = np.ascontiguousarray(V.T), tuple(note.sentence for note in self._notes)
@@ -369,26 +356,18 @@ class SparsePCA(OrthogonalTransformer):
         self.explained_variance_ = data.to_data(variance, 2)
         self.explained_variance_ratio_ = variance / data.total_variance
         self.pca_variance_ratio_ = float(np.sum(principal_shares(data, V.shape[1])))
-        self.upper_bound_ = self._upper_bound(data)
-        self.optimality_gap_ = (
-            None if self.upper_bound_ is None else 1.0 - float(np.sum(self.explained_variance_)) / self.upper_bound_
-        )
+        bound = self._upper_bound(data, float(np.sum(variance)))
+        self.upper_bound_: float | None = None if bound is None else bound.value
+        self.optimality_gap_: float | None = None if bound is None else bound.gap
         self.adjusted_variance_ratio_ = adjusted_squares(T) / data.total_squares
 
-    def _upper_bound(self, data: Samples) -> float | None:
-        """A bound on the variance that any orthonormal components keep that are allowed; None where none is known."""
-        return None
-
-    def _order_columns(self, data: Samples, X: Array) -> Array:
-        """Sort the columns by explained variance."""
-        T = data.rough(X)
-        if self._any_basis(data):
-            return X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
-        order = np.argsort(-np.sum(T * T, axis=0), kind="stable")
-        count = self._count(data)
-        if not isinstance(count, int) and np.any(np.count_nonzero(X, axis=0)[order] > count):
-            return X  # in the order of the caps
-        return X[:, order]
+    def _upper_bound(self, data: Samples, kept: float) -> UpperBound | None:
+        """What no orthonormal components exceed that are allowed or, with a weight, have no more nonzeros in all."""
+        if not self._bounded:
+            return None
+        found = Allowance(int(np.sum(self.n_nonzero_)), (data.n_features,) * self.n_components_)
+        allowance = self._allowance(data) if self.weight is None else found
+        return upper_bound(data, allowance, self.effort, kept, self.pca_variance_ratio_ * data.total_variance)
 
     def _side_by_side(self, runs: Sequence[Callable[[], Result[Any]]]) -> Sequence[Callable[[], Result[Any]]]:
         return runs if self.n_jobs in (None, 1) or len(runs) == 1 else side_by_side(runs, self.n_jobs)

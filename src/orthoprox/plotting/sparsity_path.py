@@ -15,8 +15,9 @@ WIDE = 10  # counts that differ by more than this factor have a logarithmic axis
 def sparsity_path(path: Any, *, ax: Any = None) -> Any:
     """The share of the variance that components keep, against how many loadings differ from zero.
 
-    With cross-validation also what they keep of samples that were left out, with its standard error, and a line at the
-    sparsest choice that is as good as the best one within that error.
+    A band reaches from there to what no components with as few nonzeros can keep, where the path has such a bound. With
+    cross-validation there is also what components keep of samples that were left out, with its standard error, and a
+    line at the sparsest choice that is as good as the best one within that error.
 
     Parameters
     ----------
@@ -44,6 +45,13 @@ def sparsity_path(path: Any, *, ax: Any = None) -> Any:
         raise ValueError(f"variance_ratio must have a number for each n_nonzero; given {len(kept)} and {len(x)}.")
     ax = axes(ax, 5.5, 4.0)
     curve(ax, x, kept, style(0), "of the samples")
+    if getattr(path, "upper_bound", None) is not None:
+        colour, _, _ = style(0)
+        bound = _column(path, "upper_bound")
+        ax.fill_between(
+            x, kept, bound, color=colour, alpha=0.15, linewidth=0, label="up to what any components can keep"
+        )
+        ax.legend(fontsize=8)
     if getattr(path, "error", None) is not None:
         left_out, spread = 1 - _column(path, "error"), _column(path, "error_se")
         colour, _, _ = style(1)

@@ -6,7 +6,7 @@ many supports at once; ``splice`` exchanges many entries at once where there are
 that matter. ``points`` holds orthonormal points and what their entries are worth.
 """
 
-from orthoprox.supports.allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.supports.levels import Effort, search_levels
 from orthoprox.supports.progress import Progress
 from orthoprox.supports.search import EFFORTS, find_components, is_small

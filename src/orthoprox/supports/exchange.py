@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.supports.allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.supports.newton import Slots, restore, variance
 from orthoprox.supports.points import Points, Worth, plane_gain
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.supports.allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.supports.newton import variance
 from orthoprox.supports.points import Points, join, orthonormalise
 

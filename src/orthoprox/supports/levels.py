@@ -8,7 +8,7 @@ import numpy as np
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
-from orthoprox.supports.allowance import Allowance
+from orthoprox.allowance import Allowance
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import recreated, turned
 from orthoprox.supports.points import Points, join
@@ -115,7 +115,7 @@ class _Search:
         return recreated(self.C, self.V, grown, allowance, self.effort.at(allowance.total).anew, self.rng)
 
     def _anew(self, points: Points, allowance: Allowance) -> Points:
-        """Make columns anew, until that fails several times; the more columns, the more often, as there are more sets."""
+        """Make columns anew, until that fails several times: more often where there are more columns, and so more sets."""
         effort, failed = self.effort.at(allowance.total), 0
         most = effort.patience * (allowance.r // 2 - 1) if allowance.few else 0
         while failed < most and not self.progress.over:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
+from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance, DenseCovariance
-from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.levels import Effort, search_levels
 from orthoprox.supports.points import Points

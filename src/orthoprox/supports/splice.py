@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
+from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
-from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.fresh import polar
 from orthoprox.supports.levels import Effort
 from orthoprox.supports.points import Points, join, orthonormalise, worth

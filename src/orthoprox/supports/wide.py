@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
+from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
-from orthoprox.supports.allowance import Allowance
 from orthoprox.supports.points import worth
 
 _OVERSAMPLING = 10  # directions beyond those asked for, which speed up the iteration

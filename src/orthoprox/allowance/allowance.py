@@ -19,7 +19,7 @@ class Allowance:
     Examples
     --------
     >>> import numpy as np
-    >>> from orthoprox.supports import Allowance
+    >>> from orthoprox.allowance import Allowance
     >>> Allowance(4, (3, 3)).choose(np.array([[[5.0, 1.0], [4.0, 0.5], [3.0, 2.0]]])).astype(int)
     array([[[1, 0],
             [1, 0],
@@ -66,7 +66,7 @@ class Allowance:
 
         Examples
         --------
-        >>> from orthoprox.supports import Allowance
+        >>> from orthoprox.allowance import Allowance
         >>> Allowance(total=9, caps=(2, 6, 8)).level()
         (2, 4, 3)
         """

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from orthoprox.supports import Allowance
+from orthoprox.allowance.allowance import Allowance
 
 _SHARE = 0.2
 _LEAST = 2
@@ -18,7 +18,7 @@ def resolve_allowance(n_nonzero: Any, per_component: Any, n: int, r: int) -> All
 
     Examples
     --------
-    >>> from orthoprox.estimators._sparsity import resolve_allowance
+    >>> from orthoprox.allowance import resolve_allowance
     >>> resolve_allowance(9, 4, n=10, r=3)
     Allowance(total=9, caps=(4, 4, 4))
     >>> resolve_allowance(None, [5, 2], n=10, r=2)

@@ -1,0 +1,33 @@
+"""The order and the signs in which components are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.estimators._input import Samples
+from orthoprox.estimators._signs import choose_signs
+
+
+def arrange(data: Samples, X: Array, caps: Sequence[int] | None, *, any_basis: bool) -> Array:
+    """Columns by falling variance, the largest entry of each positive.
+
+    Parameters
+    ----------
+    data : Samples
+    X : array, shape (n, r)
+    caps : sequence of int, optional
+        The most nonzeros of each column; where they would not hold in that order, the columns stay as they are.
+    any_basis : bool
+        Whether every basis of the span is as good; then it is that of the principal axes.
+    """
+    T = data.rough(X)
+    if any_basis:
+        V = X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
+    else:
+        order = np.argsort(-np.sum(T * T, axis=0), kind="stable")
+        kept = caps is None or bool(np.all(np.count_nonzero(X, axis=0)[order] <= caps))
+        V = X[:, order] if kept else X
+    return np.asarray(V * choose_signs(V) + 0.0)  # no zero is negative
