@@ -105,7 +105,9 @@ def theirs(M: Matrix, row: Row) -> Found | None:
             best = (V, seconds) if np.any(V) and (best is None or spanned(M, V) >= spanned(M, best[0])) else best
         else:
             low = alpha
-    return None if best is None else Found(spanned(M, best[0]), best[1], np.count_nonzero(best[0]), overlap(best[0]))
+    return (
+        None if best is None else Found(spanned(M, best[0]), best[1], int(np.count_nonzero(best[0])), overlap(best[0]))
+    )
 
 
 def spanned(M: Matrix, V: Any) -> float:
