@@ -40,6 +40,10 @@ class Found:
     cosine: float
     """The largest between two components."""
 
+    @property
+    def failed(self) -> bool:
+        return math.isnan(self.variance)
+
 
 def run(method: str, M: Matrix, row: Row, effort: str) -> Found | None:
     """One method on one row; None where it takes no part."""
@@ -83,7 +87,11 @@ def fit_ours(M: Matrix, row: Row, effort: str) -> tuple[Any, float]:
 def ours(M: Matrix, row: Row, effort: str) -> Found | None:
     if effort in (FAST, THOROUGH) and M.n > SMALL:
         return None
-    model, seconds = fit_ours(M, row, effort)
+    since = time.process_time()
+    try:
+        model, seconds = fit_ours(M, row, effort)
+    except np.linalg.LinAlgError:  # a fit that fails is part of the result
+        return Found(math.nan, time.process_time() - since, 0, 0.0)
     return judge(M, row, model.components_, seconds)
 
 

@@ -18,6 +18,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -95,11 +96,13 @@ class Line:
 
     @property
     def gap(self) -> float:
-        return max(self.bound / self.ours.variance - 1, 0.0)
+        return math.nan if self.ours.failed else max(self.bound / self.ours.variance - 1, 0.0)
 
     @property
     def better(self) -> dict[str, float]:
         """By how much others keep more than ours, as a share of ours; only those that do."""
+        if self.ours.failed:
+            return {"failed": math.nan}
         others = {method: self.found[method].variance for method in OTHERS if method in self.found}
         others["bound"] = max(one.met for one in self.bounds.values())
         if self.row.published is not None and self.row.published > self.ours.variance + 5e-4:
@@ -154,6 +157,8 @@ def number(value: float) -> str:
 def cell(one: Found | None, *, cosine: bool = False) -> str:
     if one is None:
         return ""
+    if one.failed:
+        return f"failed ({seconds(one.seconds)})"
     extra = f" [{one.cosine:.2f}]" if cosine else ""
     return f"{number(one.variance)} ({seconds(one.seconds)}){extra}"
 
@@ -170,8 +175,9 @@ def cells(line: Line) -> Iterable[str]:
     yield cell(found.get(THEIRS), cosine=True)
     yield "" if row.published is None else f"{row.published:.3f}"
     yield f"{number(line.bound)} ({', '.join(seconds(one.seconds) for one in line.bounds.values())})"
-    yield f"{line.gap:.1%}"
-    yield ", ".join(f"no: {name} {share:+.2%}" for name, share in line.better.items()) or "yes"
+    yield "" if math.isnan(line.gap) else f"{line.gap:.1%}"
+    better = ("failed",) if found[OURS].failed else (f"{name} {share:+.2%}" for name, share in line.better.items())
+    yield f"no: {', '.join(better)}" if line.better else "yes"
 
 
 def section(kind: str, lines: Sequence[Line]) -> str:
@@ -181,12 +187,12 @@ def section(kind: str, lines: Sequence[Line]) -> str:
 
 def verdict(name: str, lines: Sequence[Line]) -> tuple[str, ...]:
     """How often ours is highest, and its median gap."""
-    highest = sum(not line.better for line in lines)
-    margins = [line.ours.variance / max(rivals) - 1 for line in lines if (rivals := rivals_of(line))]
+    highest, whole = sum(not line.better for line in lines), [line for line in lines if not line.ours.failed]
+    margins = [line.ours.variance / max(rivals) - 1 for line in whole if (rivals := rivals_of(line))]
     return (
         name,
         f"{highest} of {len(lines)}",
-        f"{statistics.median(line.gap for line in lines):.1%}",
+        f"{statistics.median(line.gap for line in whole):.1%}",
         f"{statistics.median(margins):.2%}" if margins else "",
         f"{lead(min(margins)):.2%}" if margins else "",
     )
