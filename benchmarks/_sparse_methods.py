@@ -24,7 +24,8 @@ OURS, FAST, THOROUGH = "orthoprox", "fast", "thorough"
 POWER, GREEDY, CUT, THEIRS = "truncated power", "greedy", "thresholded PCA", "scikit-learn"
 SMALL = 100
 """Features up to which every effort takes part."""
-_FITS = 14  # of scikit-learn, to find its penalty
+_FITS, _FEW_FITS = 14, 7  # of scikit-learn, to find its penalty, up to so many entries of the samples and beyond
+_ENTRIES = 30_000
 _STARTS, _FEW_STARTS = 20, 3  # of truncated power, up to FORMED features and beyond
 _STEPS = 50  # of it from a start
 _LARGEST = 150_000  # entries of the samples up to which scikit-learn takes part: it needs minutes beyond
@@ -104,7 +105,7 @@ def theirs(M: Matrix, row: Row) -> Found | None:
     if issparse(X) or X.size > _LARGEST:
         return None
     low, high, best = 0.0, float(np.linalg.norm(X, axis=0).max()), None
-    for _ in range(_FITS):
+    for _ in range(_FITS if X.size <= _ENTRIES else _FEW_FITS):
         alpha = (low + high) / 2
         model, seconds = fit_timed(TheirSparsePCA(row.r, alpha=alpha, random_state=0), X)
         V = model.components_
