@@ -192,7 +192,7 @@ def one_support(M: Matrix, free: Any, k: int, r: int, rng: np.random.Generator |
             if np.array_equal(after, support):
                 break
             support = after
-        support = exchange_one(part.dense(), support) if part.n <= FORMED else support
+        support = exchange_one(part.dense(), support) if M.n <= FORMED else support
         found.append((leading_block(part.restrict(support).dense())[0], support))
     return inside[max(found, key=lambda one: one[0])[1]]
 
