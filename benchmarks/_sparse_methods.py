@@ -281,3 +281,14 @@ def bound(M: Matrix, row: Row, effort: Any) -> Bounded:
     found = variance_bound(M.for_bound(), row.r, effort=effort, **row.asked(M.n))
     seconds = time.process_time() - since
     return Bounded(found.value, seconds, -math.inf if found.components is None else M.variance(found.components))
+
+
+def principal(M: Matrix, r: int) -> Bounded | None:
+    """What r principal components keep, up to rounding; None for sparse samples, or where the bounds know it."""
+    if M.C is not None or issparse(M.X):
+        return None
+    since = time.process_time()
+    X = M.X - M.X.mean(axis=0)
+    G = X @ X.T if X.shape[0] < X.shape[1] else X.T @ X
+    value = float(np.linalg.eigvalsh(G)[-r:].sum() / (X.shape[0] - 1))
+    return Bounded(value, time.process_time() - since, -math.inf)

@@ -28,7 +28,8 @@ import _pool  # noqa: F401 - before NumPy: it sets the number of threads
 
 # isort: split
 from _runs import count, geometric_mean, table
-from _sparse_methods import CUT, FAST, GREEDY, OURS, POWER, SMALL, THEIRS, THOROUGH, Bounded, Found, bound, run
+from _sparse_methods import CUT, FAST, GREEDY, OURS, POWER, SMALL, THEIRS, THOROUGH
+from _sparse_methods import Bounded, Found, bound, principal, run
 from _sparse_rows import DATA, FORMED, HELD, LOOKED, SEEN, Matrix, Row, rows
 
 from orthoprox.experiments.single import environment
@@ -59,7 +60,7 @@ shared out freely. Beside, in parentheses, are seconds of processor time on one 
 - **msPCA** are published figures of that R package, the best of ten seeds (Cory-Wright and Pauphilet, "Sparse PCA with
   multiple principal components"), to three decimals. They were not computed here.
 - **bound** is the lower of the two of `variance_bound` with efforts `fast` and `balanced`, `fast` alone beyond 1,000
-  features; their seconds are beside. The **gap** between it and ours, as a share of ours, has two causes: ours may be
+  features, and of what PCA keeps, where that is quickly known; their seconds are beside. The **gap** between it and ours, as a share of ours, has two causes: ours may be
   too low, and the bound too high.
 - **highest** says whether no orthonormal method, no figure of msPCA (to three decimals) and no components that a bound
   has met keep more than ours, up to one part in a million.
@@ -131,7 +132,9 @@ def make(row: Row, effort: str, folder: Path | None) -> Line | None:
         return read(row, json.loads(file.read_text("utf-8")))
     found = {method: one for method in METHODS if (one := run(method, M, row, effort)) is not None}
     efforts = ("fast", "balanced") if M.n <= 1000 else ("fast",)
-    line = Line(row, M.n, found, {name: bound(M, row, name) for name in efforts})
+    bounds = {name: bound(M, row, name) for name in efforts}
+    pca = principal(M, row.r)
+    line = Line(row, M.n, found, bounds if pca is None else {**bounds, "PCA": pca})
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(dataclasses.asdict(line)), "utf-8")
