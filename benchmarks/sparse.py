@@ -28,8 +28,21 @@ import _pool  # noqa: F401 - before NumPy: it sets the number of threads
 
 # isort: split
 from _runs import count, geometric_mean, table
-from _sparse_methods import CUT, FAST, GREEDY, OURS, POWER, SMALL, THEIRS, THOROUGH
-from _sparse_methods import Bounded, Found, bound, principal, run
+from _sparse_methods import (
+    CUT,
+    FAST,
+    GREEDY,
+    OURS,
+    POWER,
+    SMALL,
+    THEIRS,
+    THOROUGH,
+    Bounded,
+    Found,
+    bound,
+    principal,
+    run,
+)
 from _sparse_rows import DATA, FORMED, HELD, LOOKED, SEEN, Matrix, Row, rows
 
 from orthoprox.experiments.single import environment
@@ -60,8 +73,8 @@ shared out freely. Beside, in parentheses, are seconds of processor time on one 
 - **msPCA** are published figures of that R package, the best of ten seeds (Cory-Wright and Pauphilet, "Sparse PCA with
   multiple principal components"), to three decimals. They were not computed here.
 - **bound** is the lower of the two of `variance_bound` with efforts `fast` and `balanced`, `fast` alone beyond 1,000
-  features, and of what PCA keeps, where that is quickly known; their seconds are beside. The **gap** between it and ours, as a share of ours, has two causes: ours may be
-  too low, and the bound too high.
+  features, and of what PCA keeps, where that is quickly known; their seconds are beside. The **gap** between it and
+  ours, as a share of ours, has two causes: ours may be too low, and the bound too high.
 - **highest** says whether no orthonormal method, no figure of msPCA (to three decimals) and no components that a bound
   has met keep more than ours, up to one part in a million.
 
