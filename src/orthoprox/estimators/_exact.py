@@ -17,7 +17,6 @@ from orthoprox.active import (
     Budget,
     disjoint,
     fill,
-    greedy,
     has_active_sets,
     largest,
     minimise_near,
@@ -32,8 +31,6 @@ from orthoprox.terms import GroupL2
 
 _STEPS = 15
 _FILLS = 3
-_FEW = 8  # try a greedy support up to this many nonzeros a component, on average
-_FEATURES = 300  # and up to this many features, where it is quick
 
 Count = int | Sequence[int]
 """The number of nonzeros in all, or in each component."""
@@ -90,22 +87,6 @@ def _to_count(problem: Problem, result: Result[Any], count: Count) -> Result[Any
 def finish_on_support(problem: Problem, result: Result[Any], tol: float) -> Result[Any]:
     """Minimise f on the nonzeros of X, to the last digit."""
     return _judge(problem, result, _minimise_on_support(problem, result, result.X != 0), tol)
-
-
-def compare_with_greedy(problem: Problem, result: Result[Any], count: Count, tol: float) -> Result[Any]:
-    """The better of the result and a fit on a greedy support, tried if there are few nonzeros."""
-    n, r = result.X.shape
-    k, caps = (count, None) if isinstance(count, int) else (sum(count), count)
-    if n > _FEATURES or k > _FEW * r or k >= n * r:
-        return result
-    C = -problem.f.gradient(np.eye(n, dtype=result.X.dtype))
-    support = greedy(C, r, k, caps)
-    start = np.zeros_like(result.X)
-    for j in range(r):
-        rows = np.flatnonzero(support[:, j])
-        start[rows, j] = np.linalg.eigh(C[np.ix_(rows, rows)])[1][:, -1]
-    other = _minimise_on_support(problem, replace(result, X=start), support)
-    return _judge(problem, result, other, tol) if other.objective < result.objective else result
 
 
 def measure(problem: Problem, result: Result[Any], X: Array) -> Result[Any]:

@@ -10,12 +10,11 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.covariance import SampleCovariance
-from orthoprox.driver import Iterations, Result, Status, solve
+from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Status, solve
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
 from orthoprox.estimators._input import Samples
 from orthoprox.problem import Problem
-from orthoprox.solvers import Solver
 from orthoprox.supports import Progress, find_components
 
 
@@ -25,23 +24,27 @@ def covariance_of(data: Samples) -> SampleCovariance:
 
 
 def search_run(
-    data: Samples,
-    problem: Problem,
-    solver: Solver[Any],
-    allowance: Allowance,
-    *,
-    effort: str,
-    seed: int,
-    start: Array | None,
-    max_iter: int,
-    tol: float,
-    verbose: bool,
+    estimator: Any, data: Samples, problem: Problem, allowance: Allowance, seed: int, start: Array | None
 ) -> Result[Any]:
-    """A search, and its best point measured by the problem; Ctrl-C keeps the best so far, if there is one."""
-    progress = Progress(most=max_iter)
+    """A search, and its best point measured by the problem; Ctrl-C keeps the best so far, if there is one.
+
+    Parameters
+    ----------
+    estimator : SparsePCA
+        Whose settings count: ``effort``, ``max_iter``, ``tol`` and ``verbose``.
+    data : Samples
+    problem : Problem
+    allowance : Allowance
+    seed : int
+    start : array, shape (n, r), optional
+        A point to improve, in place of a search from scratch.
+    """
+    progress = Progress(most=estimator.max_iter)
     status = Status.STALLED  # the search came to its own end, unless something ends it
     try:
-        find_components(covariance_of(data), allowance, effort=effort, seed=seed, start=start, progress=progress)
+        find_components(
+            covariance_of(data), allowance, effort=estimator.effort, seed=seed, start=start, progress=progress
+        )
     except KeyboardInterrupt:
         if progress.best is None:
             raise
@@ -49,7 +52,7 @@ def search_run(
     if progress.over:
         status = Status.ITERATIONS
     X = np.asarray(progress.best, dtype=data.like.dtype)
-    observers = [Bar(always=True)] if verbose else []
-    result = solve(problem, solver, problem.M.project(X), stop=Iterations(0), observers=observers)
+    observers = [Bar(always=True)] if estimator.verbose else []
+    result = solve(problem, DEFAULT_SOLVER, problem.M.project(X), stop=Iterations(0), observers=observers)
     result = replace(result, X=X, status=status, iterations=progress.rounds)
-    return _exact.finish_on_support(problem, result, tol)
+    return _exact.finish_on_support(problem, result, estimator.tol)

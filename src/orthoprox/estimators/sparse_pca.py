@@ -317,28 +317,13 @@ class SparsePCA(OrthogonalTransformer):
         if not self._searches(data):
             return super()._run(data, problem, seed, first=first)
         start = self._previous_solution(data, problem) if first else None
-        return search_run(
-            data,
-            problem,
-            self._default_solver(),
-            self._allowance(data),
-            effort=self.effort,
-            seed=0 if first else seed,
-            start=None if start is None else _exact.trim(problem, start, self._count(data)),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            verbose=bool(self.verbose),
-        )
+        start = None if start is None else _exact.trim(problem, start, self._count(data))
+        return search_run(self, data, problem, self._allowance(data), 0 if first else seed, start)
 
     def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
         if self.weight is not None:
             return _exact.polish_penalised(problem, result, self.tol)
         return _exact.polish_to_count(problem, result, self._count(data), self.tol)
-
-    def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
-        if self.weight is not None or self._searches(data):
-            return result
-        return _exact.compare_with_greedy(problem, result, self._count(data), self.tol)
 
     def _objective_power(self) -> int:
         return 2

@@ -115,7 +115,7 @@ class _Search:
         return recreated(self.C, self.V, grown, allowance, self.effort.at(allowance.total).anew, self.rng)
 
     def _anew(self, points: Points, allowance: Allowance) -> Points:
-        """Make columns anew, until that fails several times: more often where there are more columns, and so more sets."""
+        """Make columns anew until that fails several times; more columns have more sets to try."""
         effort, failed = self.effort.at(allowance.total), 0
         most = effort.patience * (allowance.r // 2 - 1) if allowance.few else 0
         while failed < most and not self.progress.over:
