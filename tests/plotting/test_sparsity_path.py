@@ -37,6 +37,15 @@ def test_left_out_samples_have_a_curve_a_band_and_a_choice():
     assert texts == ["of the samples", "of samples left out", "10: as good as the best"]
 
 
+def test_a_band_reaches_up_to_the_bound():
+    ax = sparsity_path(path(upper_bound=np.array([0.5, 0.65, 0.7])))
+    (band,) = ax.collections
+    corners = {(x, round(y, 12)) for x, y in band.get_paths()[0].vertices}
+    assert {(5.0, 0.4), (5.0, 0.5), (10.0, 0.65), (40.0, 0.7)} <= corners
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["of the samples", "up to what any components can keep"]
+
+
 def test_counts_of_many_sizes_have_a_logarithmic_axis():
     assert sparsity_path(path(n_nonzero=[5, 10, 50])).get_xscale() == "linear"
     assert sparsity_path(path(n_nonzero=[5, 10, 51])).get_xscale() == "log"

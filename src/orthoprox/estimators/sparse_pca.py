@@ -75,7 +75,7 @@ class SparsePCA(OrthogonalTransformer):
         Constant features stay zero.
     effort : {"fast", "balanced", "thorough"}
         How far the search for the places of a number of nonzeros goes: how many candidates it makes at each level, how
-        many of them it follows, and how often it exchanges entries. ``fast`` takes about a third of the time of
+        many of them it follows, and how often it exchanges entries. ``fast`` takes about half the time of
         ``balanced``, ``thorough`` several times as long. ``thorough`` also takes up to a few seconds to improve
         ``upper_bound_``.
     solver : str or Solver
