@@ -23,11 +23,12 @@ from orthoprox.active import (
     shortest_subgradient,
 )
 from orthoprox.driver import Result
+from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import status_after
 from orthoprox.estimators._stop import is_critical
 from orthoprox.manifolds import Stiefel
 from orthoprox.problem import Certificate, Point, Problem, criticality
-from orthoprox.terms import GroupL2
+from orthoprox.terms import ExplainedVariance, GroupL2
 
 _STEPS = 15
 _FILLS = 3
@@ -82,6 +83,18 @@ def _to_count(problem: Problem, result: Result[Any], count: Count) -> Result[Any
             break
         result = _minimise_on_support(problem, result, support)
     return result
+
+
+def improve_rows(data: Samples, X: Array) -> Array:
+    """Newton's method on the nonzeros of X, with the features that have some: many others make every product long."""
+    rows = np.flatnonzero(np.any(X != 0, axis=1))
+    if 2 * len(rows) > len(X):
+        return X
+    part = data.features(rows)
+    problem = Problem.of(ExplainedVariance(part.B, weight=1 / data.n_samples), over=Stiefel(len(rows), X.shape[1]))
+    Y = np.zeros_like(X)
+    Y[rows] = _newton_on_support(problem, X[rows], X[rows] != 0, _STEPS).point.X
+    return Y
 
 
 def finish_on_support(problem: Problem, result: Result[Any], tol: float) -> Result[Any]:

@@ -51,7 +51,7 @@ def search_run(
         status = Status.INTERRUPTED
     if progress.over:
         status = Status.ITERATIONS
-    X = np.asarray(progress.best, dtype=data.like.dtype)
+    X = _exact.improve_rows(data, np.asarray(progress.best, dtype=data.like.dtype))
     observers = [Bar(always=True)] if estimator.verbose else []
     result = solve(problem, DEFAULT_SOLVER, problem.M.project(X), stop=Iterations(0), observers=observers)
     result = replace(result, X=X, status=status, iterations=progress.rounds)
