@@ -61,15 +61,15 @@ shared out freely. Beside, in parentheses, are seconds of processor time on one 
 
 - **orthoprox** is `SparsePCA` at its defaults{effort}; `fast` and `thorough` are its other efforts, on up to {small}
   features.
-- **truncated power** takes one component after the other, on features that are left; up to {formed} features it
-  exchanges one feature for another and starts 20 times, beyond 3 times. With a total, entries then move between
-  components. **greedy** grows disjoint supports by one entry at a time, up to {formed} features. **thresholded PCA**
+- **truncated power** takes one component after the other, on features that are left. Up to {formed} features it
+  exchanges one feature for another, moves entries between components with a total, and starts 20 times; beyond,
+  components share a total equally, and it starts 3 times. **greedy** grows disjoint supports by one entry at a time, up to {formed} features. **thresholded PCA**
   makes the largest entries of the principal components orthonormal. These three were written for this table.
 - **scikit-learn** is its `SparsePCA`, its penalty found by bisection so that the allowance holds (14 fits, 7 of large
   data; the seconds are those of one). It has one penalty for all components, so with caps the one with most nonzeros
   decides. Its components are *not orthonormal*: the variance is that within their span, whose orthonormal basis may
   have more nonzeros than are allowed, and the largest cosine between two of them is in brackets. So it does not count
-  for "highest". It is left out of sparse data, and of large data, where its fits take minutes.
+  for "highest". It takes no sparse data, and is left out of samples with more than 150,000 entries to save time.
 - **msPCA** are published figures of that R package, the best of ten seeds (Cory-Wright and Pauphilet, "Sparse PCA with
   multiple principal components"), to three decimals. They were not computed here.
 - **bound** is the lower of the two of `variance_bound` with efforts `fast` and `balanced`, `fast` alone beyond 1,000
