@@ -63,8 +63,9 @@ shared out freely. Beside, in parentheses, are seconds of processor time on one 
   features.
 - **truncated power** takes one component after the other, on features that are left. Up to {formed} features it
   exchanges one feature for another, moves entries between components with a total, and starts 20 times; beyond,
-  components share a total equally, and it starts 3 times. **greedy** grows disjoint supports by one entry at a time, up to {formed} features. **thresholded PCA**
-  makes the largest entries of the principal components orthonormal. These three were written for this table.
+  components share a total equally, and it starts 3 times. **greedy** grows disjoint supports by one entry at a time,
+  up to {formed} features. **thresholded PCA** makes the largest entries of the principal components orthonormal.
+  These three were written for this table.
 - **scikit-learn** is its `SparsePCA`, its penalty found by bisection so that the allowance holds (14 fits, 7 of large
   data; the seconds are those of one). It has one penalty for all components, so with caps the one with most nonzeros
   decides. Its components are *not orthonormal*: the variance is that within their span, whose orthonormal basis may
