@@ -28,7 +28,7 @@ _FITS, _FEW_FITS = 14, 7  # of scikit-learn, to find its penalty, up to so many 
 _ENTRIES = 30_000
 _STARTS, _FEW_STARTS = 20, 3  # of truncated power, up to FORMED features and beyond
 _STEPS = 50  # of it from a start
-_LARGEST = 150_000  # entries of the samples up to which scikit-learn takes part: it needs minutes beyond
+_LARGEST = 150_000  # entries of the samples up to which scikit-learn takes part, to save time
 
 
 @dataclass(frozen=True)
