@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.supports import Allowance, Effort, Progress, find_components
 from orthoprox.supports.exchange import exchange
-from orthoprox.supports.newton import Slots, maximise
+from orthoprox.supports.newton import Slots, _eigh, _solve, maximise
 from orthoprox.supports.points import Points, orthonormalise
-from orthoprox.supports.wide import entering_features
+from orthoprox.supports.wide import entering_features, first_features
 
 
 def covariance(seed, n, m=30):
@@ -144,13 +144,36 @@ def planted(n, m=80):
     return B - B.mean(axis=0)
 
 
+def test_equal_variances_are_not_told_apart_by_rounding():
+    B = planted(3600)
+    B /= np.linalg.norm(B, axis=0)
+    V, chosen = np.linalg.svd(B, full_matrices=False)[2][:2].T, []
+    for noise in (0.0, 1e-15):
+        moved = B * (1 + noise * np.random.default_rng(1).standard_normal(B.shape))
+        chosen.append(first_features(SampleCovariance(moved, np.zeros(3600), 1), V, of_caps(10, 10)))
+    assert np.array_equal(*chosen) and len(chosen[0]) < 3600
+
+
+def test_a_batch_that_lapack_refuses_is_computed_one_by_one(monkeypatch):
+    A = np.stack([np.eye(3), np.zeros((3, 3)), np.diag([3.0, 1.0, 2.0])])
+    assert np.array_equal(_solve(A, np.ones((3, 3, 1)))[1], np.zeros((3, 1)))
+
+    def refuse(*_):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(np.linalg, "eigh", refuse)
+    values, vectors = _eigh(A)
+    assert np.allclose(values[2], [1, 2, 3]) and np.allclose(A @ vectors, vectors * values[:, None, :])
+
+
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_groups_among_many_features_are_found(kind):
-    B = planted(1200)
-    C = SampleCovariance(kind(B), np.zeros(1200), 79)
+    n = 3600  # more than are searched without a working set
+    B = planted(n)
+    C = SampleCovariance(kind(B), np.zeros(n), 79)
     X = find_components(C, of_caps(10, 10))
     rows = np.flatnonzero(np.any(X != 0, axis=1))
-    assert np.array_equal(rows, [*range(600, 610), *range(1190, 1200)]) and of_caps(10, 10).holds(X)
+    assert np.array_equal(rows, [*range(n // 2, n // 2 + 10), *range(n - 10, n)]) and of_caps(10, 10).holds(X)
 
 
 def test_features_outside_enter_if_they_would_gain():

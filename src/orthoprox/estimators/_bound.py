@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from orthoprox.allowance import Allowance
 from orthoprox.bounds import variance_bound
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._search import covariance_of
+from orthoprox.estimators._spectrum import is_formed
 
 _WORK = 4e8  # multiplications beside a fit of many features, less than half a second
 _MORE_WORK = 4e9
 _SECONDS = 3.0  # of branch and bound
-_COMPUTED = 1e-4  # how far below the truth iterated eigenvalues may be, with much to spare
 
 
 @dataclass(frozen=True)
@@ -46,5 +49,7 @@ def upper_bound(data: Samples, allowance: Allowance, effort: str, kept: float, p
         time_limit=_SECONDS,
         work_limit=_MORE_WORK if thorough else _WORK,
     )
-    value = min(bound.value, pca * (1 + _COMPUTED))
+    value = bound.value
+    if is_formed(data):  # iterated eigenvalues may lie below the true ones, and prove nothing
+        value = min(value, pca * (1.0 + math.sqrt(np.finfo(data.like.dtype).eps)))
     return UpperBound(data.to_data(value, 2), max(0.0, 1.0 - kept / value))

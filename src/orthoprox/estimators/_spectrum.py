@@ -28,10 +28,15 @@ def rank_of(data: Samples, most: int) -> int:
     return int(np.count_nonzero(values > rounding * values[0]))
 
 
+def is_formed(data: Samples) -> bool:
+    """Whether the smaller Gram matrix is small enough to compute all of its eigenvalues."""
+    return min(data.n_samples, data.n_features) <= _FORMED
+
+
 def principal_shares(data: Samples, r: int) -> Array:
     """The share of the variance that each of the first r principal components keeps; zero beyond the rank."""
     k = min(data.n_samples, data.n_features)
-    if k <= max(_FORMED, 2 * r):
+    if is_formed(data) or k <= 2 * r:
         squares = np.linalg.eigvalsh(_gram(data))[::-1][:r]
     else:
         gram: Any = LinearOperator((k, k), matvec=lambda y: _gram_product(data, y.reshape(k, 1)), dtype=data.like.dtype)

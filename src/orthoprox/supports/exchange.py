@@ -108,10 +108,9 @@ def _moves(C: Array, points: Points, values: Worth, c: int, allowance: Allowance
     owners = values.owners[c]
     barred = owners.sum(axis=2)  # (n, r)
     moves = _swaps(swaps, S, rows, columns, barred, tries)
+    moves += _takeovers(swaps, S, rows, columns, owners, barred, tries)
     if allowance.slack:
         moves += _shifts(values, c, S, barred, allowance, tries)
-    else:
-        moves += _takeovers(swaps, S, rows, columns, owners, barred, tries)
     return sorted(moves, key=lambda move: -move.estimate)[:tries]
 
 

@@ -15,6 +15,7 @@ from orthoprox.supports.points import Points, join
 from orthoprox.supports.progress import Progress
 
 _STEPS = 4  # of Newton's method before points are compared
+_BETWEEN = 4  # fresh candidates at a total between two levels
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 
 
@@ -145,7 +146,8 @@ class _Search:
         first = entries + 1 if allowance.few else allowance.total
         for total in range(first, allowance.total + 1):
             level = allowance.with_total(total)
-            below = self._exchange(grow(self.C, below, level), level, 1, 1)
+            others = turned(self.C, self.V, level, _BETWEEN, self._turns(level.r))
+            below = self._exchange(join(grow(self.C, below, level), others), level, 1 + _BETWEEN // 2, 1)
         return below
 
     def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+import scipy.linalg
 
 from orthoprox._types import Array
 
@@ -147,11 +148,36 @@ def restore(X: Array, slots: Slots, inverse: Array | None = None, accuracy: floa
             off, c, part = off[going], c[going], part.take(going)
         if inverse is None or i >= _CHORDS:
             J = part.jacobian(X[off])
-            K = np.linalg.solve(_gram(J), J)
+            K = _solve(_gram(J), J)
         else:
             K = inverse[off]
         X[off] = part.add(X[off], -np.einsum("kqp,kq->kp", K, c))
     return X, feasible
+
+
+def _solve(A: Array, B: Array) -> Array:
+    """The solutions of A Y = B; zero where A is singular, so that nothing moves there."""
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        return np.stack([_solve_one(a, b) for a, b in zip(A, B, strict=True)])
+
+
+def _solve_one(A: Array, B: Array) -> Array:
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        return np.zeros_like(B)
+
+
+def _eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors; by the QR iteration where divide and conquer fails, as it does once in a while."""
+    try:
+        values, vectors = np.linalg.eigh(A)
+        return values, vectors
+    except np.linalg.LinAlgError:
+        pairs = [scipy.linalg.eigh(a, driver="ev") for a in A]
+        return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
 
 
 def _gram(J: Array) -> Array:
@@ -177,7 +203,7 @@ class _Model:
     def step(self, X: Array, slots: Slots, which: Array, bent: Array) -> tuple[Array, Array, Array]:
         """A tangent step for each point, the pseudo-inverse of the Jacobian, and where the Hessian is not definite."""
         J, p = slots.jacobian(X), slots.rows.shape[1]
-        K = np.linalg.solve(_gram(J), J)
+        K = _solve(_gram(J), J)
         N = J.transpose(0, 2, 1) @ K  # the projection onto the normal space
         g = slots.gather(self.C @ X)
         y = np.einsum("kqp,kp->kq", K, g)
@@ -188,7 +214,7 @@ class _Model:
         A[:, np.arange(p), np.arange(p)] += _SHIFT * self.top
         d = np.zeros_like(g)
         if not bent.all():
-            d[~bent] = np.linalg.solve(A[~bent], g[~bent, :, None])[:, :, 0]
+            d[~bent] = _solve(A[~bent], g[~bent, :, None])[:, :, 0]
         bent = bent | (np.einsum("kp,kp->k", d, g) < np.einsum("kp,kp->k", g, g) / (4 * self.top))
         if bent.any():
             d[bent], definite = self._flip(A[bent], g[bent])
@@ -197,7 +223,7 @@ class _Model:
 
     def _flip(self, A: Array, g: Array) -> tuple[Array, Array]:
         """Newton's steps with the absolute values of the curvatures, and where these were positive."""
-        e, V = np.linalg.eigh(A)
+        e, V = _eigh(A)
         g = np.einsum("kpq,kp->kq", V, g)
         d = np.einsum("kpq,kq->kp", V, g / np.maximum(np.abs(e), 1e-6 * self.top))
         return d, e[:, 0] > -1e-6 * self.top

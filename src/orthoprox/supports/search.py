@@ -23,7 +23,7 @@ EFFORTS = {
 _ENTRIES = 100  # the most entries for a search level by level, whose Newton steps grow with their cube
 _FEATURES = 100  # and features
 _COLUMNS = 10  # and columns, whose constraints are half their square
-_FORMED = 1500  # the most features of a covariance that is formed
+_FORMED = 1000  # the most features of a covariance that is formed
 _STEPS = 8  # of Newton's method at a start
 _ENLARGED = 5  # how often a working set may grow
 
@@ -66,7 +66,7 @@ def find_components(
     >>> import numpy as np
     >>> from orthoprox.covariance import DenseCovariance
     >>> from orthoprox.supports import Allowance, find_components
-    >>> C = DenseCovariance(np.array([[2.0, 1.0, 0.1], [1.0, 2.0, 0.0], [0.1, 0.0, 1.0]]))
+    >>> C = DenseCovariance(np.array([[2.0, 1.5, 0.1], [1.5, 2.0, 0.0], [0.1, 0.0, 1.0]]))
     >>> X = find_components(C, Allowance(3, (2, 2)))
     >>> X.T.round(2) ** 2 > 0.4
     array([[ True,  True, False],

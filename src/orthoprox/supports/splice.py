@@ -16,6 +16,7 @@ _HYSTERESIS = (1.0, 4.0, 32.0)
 """How many times what an entry costs another one must promise to take its place: the larger, the fewer change."""
 _CLIMB = 1  # power steps after an exchange; the next round goes on
 _TURNS = (5, 12)  # truncated power steps after which a fresh candidate is taken: supports still change
+_STARTS = 12  # of the power methods for one column
 _ROUNDS = 30  # of exchanges
 _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes a fraction of a second
 _REAL = 1e-5  # of the variance: what a power step may still gain is not an exchange's
@@ -125,7 +126,42 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
         X = polar(Z)
+    taken.append(_one_by_one(C, allowance, X[0]))
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))
     E[0, first, np.arange(allowance.r)] = 1.0
     return join(*taken, _at(C, E, allowance))  # single features: a point that there always is
+
+
+def _one_by_one(C: Covariance, allowance: Allowance, X: Array) -> Points:
+    """One column after the other on features that no other has, each the best of several truncated power methods.
+
+    They begin at the features that matter most to X among those left.
+    """
+    caps = allowance.caps if not allowance.slack else allowance.equal_caps().caps
+    Z, free = np.zeros((1, C.n, allowance.r)), np.ones(C.n, dtype=bool)
+    order = np.linalg.norm(C.product(X), axis=1)
+    for j in sorted(range(allowance.r), key=lambda j: -caps[j]):
+        if np.count_nonzero(free) < caps[j]:
+            break
+        starts = np.argsort(-np.where(free, order, -1.0), kind="stable")[: min(_STARTS, np.count_nonzero(free))]
+        x = np.zeros((C.n, len(starts)))
+        x[starts, np.arange(len(starts))] = 1.0
+        for _ in range(_TURNS[0]):
+            y = np.where(free[:, None], C.product(x), 0.0)
+            x = np.where(_top(np.abs(y), caps[j]), y, 0.0)
+            x /= np.maximum(np.linalg.norm(x, axis=0), np.finfo(x.dtype).tiny)
+        best = x[:, np.argmax(np.einsum("ij,ij->j", x, C.product(x)))]
+        Z[0, :, j] = best
+        free &= best == 0
+    X, _, _ = orthonormalise(np.where(Z != 0, Z, 0.0), Z != 0)
+    if len(X) == 0:  # fewer features than entries
+        return Points(X, X != 0, np.zeros(0))
+    return _at(C, X, allowance)
+
+
+def _top(sizes: Array, k: int) -> Array:
+    """A mask of the k largest of each column."""
+    if k >= len(sizes):
+        return np.ones(sizes.shape, dtype=bool)
+    return np.asarray(sizes >= np.partition(sizes, len(sizes) - k, axis=0)[len(sizes) - k])

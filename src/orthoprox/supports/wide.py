@@ -10,8 +10,10 @@ from orthoprox.covariance import Covariance
 from orthoprox.supports.points import worth
 
 _OVERSAMPLING = 10  # directions beyond those asked for, which speed up the iteration
-_LEAST = 300  # features of a working set
+_ALL = 3000  # features up to which there is no need for a working set
+_LEAST = 300  # features of a working set, and of a covariance whose eigenvectors are all computed
 _SHARE = 3  # features for each entry that is allowed
+_DIGITS = 9  # of variances that are compared
 _STEPS = 100
 _TOLERANCE = 1e-3  # of the largest eigenvalue: candidates need no better
 
@@ -41,11 +43,13 @@ def leading_vectors(C: Covariance, q: int) -> Array:
 def first_features(C: Covariance, V: Array, allowance: Allowance) -> Array:
     """The features that matter most to the leading eigenvectors, and those of largest variance, in rising order."""
     size = min(C.n, max(_LEAST, _SHARE * allowance.total))
-    if 2 * size > C.n:
+    if C.n <= _ALL or 2 * size > C.n:
         return np.arange(C.n)
-    by_loading = np.argsort(-np.linalg.norm(V, axis=1), kind="stable")[:size]
-    by_variance = np.argsort(-C.diagonal, kind="stable")[: size // 2]
-    return np.union1d(by_loading, by_variance)
+    loading = np.linalg.norm(V, axis=1)
+    # Standardised features have equal variances up to rounding, which must not decide: then loadings do.
+    variance = np.round(C.diagonal / np.max(C.diagonal), _DIGITS)
+    by_variance = np.lexsort((-loading, -variance))[: size // 2]
+    return np.union1d(np.argsort(-loading, kind="stable")[:size], by_variance)
 
 
 def entering_features(C: Covariance, X: Array, inside: Array, allowance: Allowance) -> Array:
@@ -58,5 +62,5 @@ def entering_features(C: Covariance, X: Array, inside: Array, allowance: Allowan
     full = np.sum(S[0], axis=0) >= np.asarray(allowance.caps)
     cheapest = np.where(full, np.min(loss, axis=0), np.min(loss) if np.sum(S) >= allowance.total else 0.0)
     promise = np.max(gain - cheapest, axis=1)
-    order = np.argsort(-promise, kind="stable")[: max(_LEAST // 2, allowance.total)]
+    order = np.argsort(-promise, kind="stable")[: max(_LEAST, allowance.total)]
     return np.asarray(order[promise[order] > 0])
