@@ -105,12 +105,12 @@ def _moves(C: Array, points: Points, values: Worth, c: int, allowance: Allowance
     X, S = points.X[c], points.S[c]
     rows, columns = np.nonzero(S)
     swaps = _swap_table(C, X, S, values, c, rows, columns)
-    owners = values.owners[c]
-    barred = owners.sum(axis=2)  # (n, r)
+    barred = values.owners[c]
+    owner = np.argmax((X != 0)[:, None, :] * values.apart[c], axis=2)  # (n, r): the first of them
     moves = _swaps(swaps, S, rows, columns, barred, tries)
-    moves += _takeovers(swaps, S, rows, columns, owners, barred, tries)
+    moves += _takeovers(swaps, S, rows, columns, owner, barred, tries)
     if allowance.slack:
-        moves += _shifts(values, c, S, barred, allowance, tries)
+        moves += _shifts(values, c, S, owner, barred, allowance, tries)
     return sorted(moves, key=lambda move: -move.estimate)[:tries]
 
 
@@ -146,7 +146,7 @@ def _swaps(swaps: Array, S: Array, rows: Array, columns: Array, barred: Array, t
 
 
 def _takeovers(
-    swaps: Array, S: Array, rows: Array, columns: Array, owners: Array, barred: Array, tries: int
+    swaps: Array, S: Array, rows: Array, columns: Array, owner: Array, barred: Array, tries: int
 ) -> list[Move]:
     """A column takes a row from another one, which takes a free one in its place."""
     free = np.where(barred.T[columns] > 0, -np.inf, swaps)
@@ -155,7 +155,6 @@ def _takeovers(
     slot = np.full(S.shape, -1)
     slot[rows, columns] = np.arange(len(rows))
     single = barred == 1
-    owner = np.argmax(owners, axis=2)  # (n, r)
     seller = slot[np.arange(len(S))[:, None], owner]  # the slot (l, owner)
     cost = np.where(single & (seller >= 0), price[seller], -np.inf)
     table = swaps + cost.T[columns]
@@ -167,7 +166,9 @@ def _takeovers(
     return moves
 
 
-def _shifts(values: Worth, c: int, S: Array, barred: Array, allowance: Allowance, tries: int) -> list[Move]:
+def _shifts(
+    values: Worth, c: int, S: Array, owner: Array, barred: Array, allowance: Allowance, tries: int
+) -> list[Move]:
     """An entry of one column for one of another, and rows that change their column."""
     counts = S.sum(axis=0)
     gain, loss = values.gain[c], values.loss[c]
@@ -178,7 +179,6 @@ def _shifts(values: Worth, c: int, S: Array, barred: Array, allowance: Allowance
     entering = _best(np.where((barred > 0) | ~room, -np.inf, gain), tries)
     for i, j, lost in leaving:
         moves += [Move(g + lost, ((i, j),), ((row, q),)) for row, q, g in entering if q != j]
-    owner = np.argmax(values.owners[c], axis=2)
     there = np.take_along_axis(loss, owner, axis=1)
     table = np.where(
         (barred == 1) & room & np.isfinite(there), gain - np.where(np.isfinite(there), there, 0.0), -np.inf

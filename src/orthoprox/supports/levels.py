@@ -170,7 +170,7 @@ class _Search:
 def grow(C: Array, points: Points, allowance: Allowance) -> Points:
     """The same points with larger supports: the entries of largest gain enter."""
     values = points.worth(C)
-    free = ~values.owners.any(axis=3)
+    free = values.owners == 0
     gain = np.where(points.S, 0.0, values.gain)
     top = 2.0 * (1.0 + np.max(gain, axis=(1, 2), keepdims=True))
     sizes = np.where(points.S, top + np.abs(points.X), np.where(free, gain, 0.0))

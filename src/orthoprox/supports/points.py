@@ -106,9 +106,11 @@ class Worth:
     """What the variance loses without an entry; infinite off the support."""
     gain: Array
     """What it gains with one more; minus infinity on the support."""
+    apart: Array
+    """Shape (N, r, r): one where two columns share no row, else zero."""
     owners: Array
-    """Shape (N, n, r, r): whether column a has an entry in row l and shares no row with column q, so that an entry
-    (l, q) would have to be zero unless (l, a) is."""
+    """Shape (N, n, r): how many columns that share no row with column q have an entry in row l; then an entry (l, q)
+    would have to be zero unless theirs is."""
 
 
 def worth(X: Array, S: Array, CX: Array, diagonal: Array) -> Worth:
@@ -120,10 +122,9 @@ def worth(X: Array, S: Array, CX: Array, diagonal: Array) -> Worth:
     squares = X * X
     loss = np.where(S, squares * (lam[:, None, :] - d) / np.maximum(1.0 - squares, _ZERO), np.inf)
     gain = np.where(S, -np.inf, plane_gain(lam[:, None, :], d, G))
-    there = X != 0
-    meets = there.transpose(0, 2, 1).astype(X.dtype) @ there
-    owners = there[:, :, None, :] & (meets == 0)[:, None, :, :]
-    return Worth(lam, G, loss, gain, owners)
+    there = (X != 0).astype(X.dtype)
+    apart = np.asarray(there.transpose(0, 2, 1) @ there == 0, dtype=X.dtype)
+    return Worth(lam, G, loss, gain, apart, there @ apart)
 
 
 def plane_gain(lam: Array, d: Array, g: Array) -> Array:

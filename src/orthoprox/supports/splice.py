@@ -49,7 +49,7 @@ def _exchanged(C: Covariance, points: Points, which: Array, allowance: Allowance
     X, S = points.X[which], points.S[which]
     CX = C.products(X)
     values = worth(X, S, CX, C.diagonal)
-    gain = np.where(values.owners.any(axis=3) | S, 0.0, values.gain)
+    gain = np.where((values.owners > 0) | S, 0.0, values.gain)
     masks = [allowance.choose(np.where(S, factor * values.loss, gain)) for factor in _HYSTERESIS]
     owner = np.tile(which, len(masks))
     return climb(C, np.tile(CX, (len(masks), 1, 1)), np.concatenate(masks), _CLIMB, owner)
