@@ -36,6 +36,7 @@ from orthoprox.starts._directions import principal_components
 from orthoprox.supports import is_small
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
+_MOST_SEARCHED = 30  # components; with 50 the solver's zeros are better and come sooner
 _SHORT_STAGES = {"block": 10, "rounds": 3}
 """Settings of oadmm for a number of nonzeros: shorter homotopy stages and fewer Newton steps do as well."""
 
@@ -79,8 +80,8 @@ class SparsePCA(OrthogonalTransformer):
         ``balanced``, ``thorough`` several times as long. ``thorough`` also takes up to a few seconds to improve
         ``upper_bound_``.
     solver : str or Solver
-        "auto" for the search, and with ``weight`` for the default method; or the name of a method in
-        ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.
+        "auto" for the search, and for the default method with ``weight`` or more than 30 components; or the name of a
+        method in ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.
     max_iter : int
         The most steps: levels and rounds of the search, or blocks of iterations of ``oadmm``.
     tol : float
@@ -359,7 +360,8 @@ class SparsePCA(OrthogonalTransformer):
 
     def _searches(self, data: Samples) -> bool:
         """Whether the fit is a search for supports."""
-        return self.weight is None and self.solver == AUTO and not self._any_basis(data)
+        few = self.n_components_ <= _MOST_SEARCHED
+        return self.weight is None and self.solver == AUTO and few and not self._any_basis(data)
 
     def _any_basis(self, data: Samples) -> bool:
         """Whether every basis of the subspace is equally good; then the fit shows the principal axes."""
