@@ -9,10 +9,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from orthoprox.covariance import DenseCovariance, SampleCovariance
-from orthoprox.supports import Allowance, Effort, Progress, find_components
+from orthoprox.supports import Allowance, Effort, Progress, find_components, levels, search_splices
+from orthoprox.supports import splice as splices
 from orthoprox.supports.exchange import exchange
+from orthoprox.supports.fresh import singles
 from orthoprox.supports.newton import Slots, _eigh, _solve, maximise
-from orthoprox.supports.points import Points, orthonormalise
+from orthoprox.supports.points import Points, orthonormalise, worth
+from orthoprox.supports.splice import splice
 from orthoprox.supports.wide import entering_features, first_features
 
 
@@ -62,13 +65,53 @@ def test_two_components_are_the_best_of_all_supports(seed, n, k):
     assert check(C, find_components(DenseCovariance(C), of_caps(k, k)), of_caps(k, k)) >= brute_force(C, k) * (1 - 1e-6)
 
 
-def test_more_is_never_worse_and_a_total_never_worse_than_its_parts():
+WEAK = Effort(fresh=1, anew=2, patience=0, race=2, keep=1, tries=1, rounds=1)
+"""A search that finds little by itself: what holds here holds by construction."""
+
+
+@pytest.mark.parametrize("effort", [WEAK, Effort()], ids=["weak", "balanced"])
+def test_more_is_never_worse_and_a_total_never_worse_than_its_parts(effort):
     C = covariance(0, 10)
-    caps = [check(C, find_components(DenseCovariance(C), of_caps(k, k, k)), of_caps(k, k, k)) for k in range(1, 5)]
-    totals = {K: find_components(DenseCovariance(C), Allowance(K, (10,) * 3)) for K in range(3, 13)}
-    kept = [check(C, X, Allowance(K, (10,) * 3)) for K, X in totals.items()]
-    assert np.all(np.diff(caps) >= -1e-9) and np.all(np.diff(kept) >= -1e-9)
-    assert np.all(np.array(kept[::3]) >= np.array(caps) - 1e-9)
+    kept = lambda a: check(C, find_components(DenseCovariance(C), a, effort=effort), a)
+    caps = [kept(of_caps(k, k, k)) for k in range(1, 5)]
+    totals = [kept(Allowance(K, (10,) * 3)) for K in range(3, 13)]
+    assert np.all(np.diff(caps) >= -1e-9) and np.all(np.diff(totals) >= -1e-9)
+    assert np.all(np.array(totals[::3]) >= np.array(caps) - 1e-9)
+
+
+def test_a_level_begins_where_the_one_below_ended(monkeypatch):
+    """Also where it finds nothing fresh."""
+    C, found = covariance(0, 10), levels.turned
+    few = lambda C, V, a, *rest: found(C, V, a, *rest) if a.total <= 6 else singles(np.diag(C), 0 * C, a)
+    monkeypatch.setattr(levels, "turned", few)
+    monkeypatch.setattr(levels, "recreated", lambda *_: None)
+    monkeypatch.setattr(levels, "exchange", lambda C, points, *_: points)
+    kept = [check(C, find_components(DenseCovariance(C), of_caps(k, k)), of_caps(k, k)) for k in range(1, 8)]
+    assert np.all(np.diff(kept) >= -1e-9) and kept[3] > kept[2] > kept[1]
+
+
+def test_a_total_searches_its_equal_parts_as_if_they_were_asked_for(monkeypatch):
+    C, level, values = covariance(2, 10), levels._Search.level, []
+
+    def watched(*given):
+        points = level(*given)
+        values[-1].append(points.values[0])
+        return points
+
+    monkeypatch.setattr(levels._Search, "level", watched)
+    for allowance in (of_caps(3, 3, 3, 3), Allowance(12, (10,) * 4)):
+        values.append([])
+        find_components(DenseCovariance(C), allowance)
+    assert values[0] == values[1] and len(values[0]) == 3
+
+
+def test_rows_of_columns_that_share_none_have_owners():
+    X = np.zeros((1, 5, 3))
+    X[0, [0, 1], 0] = X[0, [1, 2], 1] = np.sqrt(0.5)
+    X[0, 4, 2] = 1.0
+    owners = worth(X, X != 0, np.eye(5) @ X, np.ones(5)).owners[0]
+    # The first two share a row, so they do not bar each other; both bar the third, and it bars them in its row.
+    assert np.array_equal(owners, [[0, 0, 1], [0, 0, 2], [0, 0, 1], [0, 0, 0], [1, 1, 0]])
 
 
 def test_both_counts_and_unequal_caps_hold():
@@ -188,12 +231,28 @@ def test_features_outside_enter_if_they_would_gain():
     assert len(entering_features(C, best, np.arange(390, 400), of_caps(10))) == 0
 
 
-def test_a_total_of_many_is_not_worse_than_equal_parts():
-    B = planted(150, m=30)
-    C = SampleCovariance(B, np.zeros(150), 29)
-    parts, total = of_caps(50, 50, 50), Allowance(150, (150,) * 3)
-    kept = [variance(C.dense(), find_components(C, a)) for a in (parts, total)]
-    assert kept[1] >= kept[0] - 1e-9
+def test_a_total_of_many_begins_with_equal_parts(monkeypatch):
+    """Also where it finds nothing fresh."""
+    C = DenseCovariance(covariance(0, 120, m=30))
+    V = np.linalg.eigh(C.C)[1][:, ::-1][:, :3]
+    found = splices._truncated
+    poor = lambda C, X, a: splices._at(C, np.eye(120)[None, :, :3], a) if a.slack else found(C, X, a)
+    monkeypatch.setattr(splices, "_truncated", poor)
+    search = lambda a: search_splices(C, V, a, WEAK, np.random.default_rng(0), Progress()).values[0]
+    assert search(Allowance(60, (120,) * 3)) >= search(of_caps(20, 20, 20))
+
+
+def test_splices_never_go_down():
+    C, rng, allowance = DenseCovariance(covariance(1, 60)), np.random.default_rng(0), of_caps(8, 8, 8)
+    S = allowance.choose(rng.random((6, 60, 3)))
+    X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
+    points = Points(X, S, np.einsum("kij,kij->k", X, C.products(X)))
+    last = points.values
+    for rounds in range(1, 12):
+        found = splice(C, points, allowance, rounds, len(points), Progress())
+        assert np.all(found.values >= last) and all(allowance.holds(x) for x in found.X)
+        last = found.values
+    assert np.mean(last) > 1.5 * np.mean(points.values)
 
 
 def test_products_and_blocks_of_a_covariance():

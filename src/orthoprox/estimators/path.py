@@ -139,7 +139,7 @@ def sparse_pca_path(
     5
     >>> print(path)
     n_nonzero   variance     of PCA      error         +-
-            3     70.27%     77.56%     32.68%      6.04%
+            3     70.27%     77.56%     32.79%      6.02%
             5     90.43%     99.82%     10.55%      1.26%
            16     90.60%    100.00%     11.01%      1.26%
     <BLANKLINE>
