@@ -175,7 +175,9 @@ DATA: dict[str, Callable[[], Matrix | None]] = {
     "TDT2": lambda: stored("tdt2_bow.npz", words),
     "newsgroups": lambda: stored("20newsgroups_bow.npz", words),
     "60 x 3000": groups_3000,
-    **{f"factors {n}, seed {seed}": functools.partial(factors, n, seed) for n in (20, 40, 80, 200) for seed in (11, 12)},
+    **{
+        f"factors {n}, seed {seed}": functools.partial(factors, n, seed) for n in (20, 40, 80, 200) for seed in (11, 12)
+    },
     "AR(1) 60": lambda: autoregressive(60, 0.7),
     **{f"blocks {n}": functools.partial(blocks, n, 80, 13) for n in (30, 100)},
     "leukemia": lambda: stored("leukemia_72x1255.npz", genes),

@@ -151,7 +151,11 @@ def test_a_start_is_never_lost_and_rounds_are_kept():
     assert variance(C.C, again) >= variance(C.C, best) - 1e-9
     cut = Progress(most=2)
     X = find_components(C, of_caps(6, 6), progress=cut)
-    assert cut.rounds == 2 and cut.over and of_caps(6, 6).holds(X)
+    assert cut.rounds == 2 and cut.cut and of_caps(6, 6).holds(X)
+    whole = Progress()
+    best = find_components(C, of_caps(6, 6), progress=whole)
+    enough = Progress(most=whole.rounds)  # just as many as are wanted
+    assert np.array_equal(find_components(C, of_caps(6, 6), progress=enough), best) and not enough.cut
 
 
 @pytest.mark.parametrize("kind", ["constant", "equal", "diagonal", "one", "rank"])

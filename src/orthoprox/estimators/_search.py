@@ -49,7 +49,7 @@ def search_run(
         if progress.best is None:
             raise
         status = Status.INTERRUPTED
-    if progress.over:
+    if progress.cut:
         status = Status.ITERATIONS
     X = _exact.improve_rows(data, np.asarray(progress.best, dtype=data.like.dtype))
     observers = [Bar(always=True)] if estimator.verbose else []

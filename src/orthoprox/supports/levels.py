@@ -83,12 +83,12 @@ def search_levels(
     part: Points | None = None
     whole: Points | None = None
     for level in (allowance.equal_caps() if allowance.slack else allowance).grid():
+        if part is not None and progress.ends():
+            break
         part = parts.level(part, level)
         if allowance.slack:
             whole = wholes.share_out(whole, part, allowance.with_total(level.total))
-        if progress.over:
-            break
-    if whole is not None and not progress.over:
+    if whole is not None and np.count_nonzero(whole.S[0]) < allowance.total and not progress.ends():
         whole = wholes.climb(whole, allowance)
     return whole if whole is not None else part  # type: ignore[return-value]  # there is a level at least
 
@@ -119,7 +119,7 @@ class _Search:
         """Make columns anew until that fails several times; more columns have more sets to try."""
         effort, failed = self.effort.at(allowance.total), 0
         most = effort.patience * (allowance.r // 2 - 1) if allowance.few else 0
-        while failed < most and not self.progress.over:
+        while failed < most and not self.progress.ends():
             anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
             if anew is None:
                 break

@@ -18,6 +18,7 @@ class Progress:
 
     most: int = sys.maxsize
     rounds: int = 0
+    cut: bool = False
     value: float = -math.inf
     features: Array | None = None
     """The features among which the search goes on, if not all."""
@@ -34,9 +35,14 @@ class Progress:
         """Whether the rounds are used up."""
         return self.rounds >= self.most
 
+    def ends(self) -> bool:
+        """Whether the rounds are used up, now that another one is wanted: then the search was cut short."""
+        self.cut = self.cut or self.over
+        return self.over
+
     def tick(self) -> bool:
         """Take a round if one is left."""
-        if self.over:
+        if self.ends():
             return False
         self.rounds += 1
         return True

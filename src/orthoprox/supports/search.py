@@ -89,7 +89,7 @@ def find_components(
         X = progress.best
         assert X is not None  # one was offered
         more = entering_features(C, X, inside, allowance)
-        if len(more) == 0 or progress.over:
+        if len(more) == 0 or progress.ends():
             break
         inside = np.union1d(inside, more)
         part = _enter(C, inside, progress)
