@@ -275,5 +275,11 @@ def test_products_and_blocks_of_a_covariance():
         assert np.allclose(C.products(np.stack([X, 2 * X]))[1], 2 * wanted @ X)
 
 
+def test_equal_features_do_not_count_as_one():
+    B = np.repeat(planted(60), 4, axis=1)  # ties everywhere
+    for allowance in (of_caps(7, 7, 5), Allowance(19, (240,) * 3)):
+        assert allowance.holds(find_components(SampleCovariance(B, np.zeros(240), 79), allowance))
+
+
 def test_an_effort_shrinks_with_the_size():
     assert Effort(fresh=100).at(400).fresh == 10 and Effort(fresh=100).at(20).fresh == 100

@@ -161,7 +161,7 @@ def _one_by_one(C: Covariance, allowance: Allowance, X: Array) -> Points:
 
 
 def _top(sizes: Array, k: int) -> Array:
-    """A mask of the k largest of each column."""
-    if k >= len(sizes):
-        return np.ones(sizes.shape, dtype=bool)
-    return np.asarray(sizes >= np.partition(sizes, len(sizes) - k, axis=0)[len(sizes) - k])
+    """A mask of the k largest of each column, not one more where some are equal."""
+    mask = np.zeros(sizes.shape, dtype=bool)
+    np.put_along_axis(mask, np.argpartition(-sizes, min(k, len(sizes)) - 1, axis=0)[:k], True, axis=0)
+    return mask
