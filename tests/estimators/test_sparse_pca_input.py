@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
@@ -184,7 +184,8 @@ def test_a_share_of_variance_takes_as_many_components_as_pca(share: float, X: np
 
 
 def test_the_share_of_pca_is_right_where_its_gram_matrix_is_not_formed(monkeypatch: pytest.MonkeyPatch) -> None:
-    S = random_array((60, 90), density=0.2, rng=np.random.default_rng(3), format="csr")
+    rng = np.random.default_rng(3)
+    S = csr_array(np.where(rng.random((60, 90)) < 0.2, rng.random((60, 90)), 0.0))
     ratio = PCA(3).fit(S.toarray()).explained_variance_ratio_.sum()
     monkeypatch.setattr("orthoprox.estimators._spectrum._FORMED", 0)
     for D in (S, S.T.tocsr()[:, :60], S.astype(np.float32)):
