@@ -12,11 +12,8 @@ from orthoprox.driver import Result, RunFailed
 
 
 def side_by_side(runs: Sequence[Callable[[], Result[Any]]], n_jobs: int) -> Sequence[Callable[[], Result[Any]]]:
-    """The same runs, computed side by side: each gives its result, or raises what ended it, when called.
-
-    In threads, since most of the time goes to LAPACK; ``joblib.parallel_config(backend="loky")`` chooses processes.
-    """
-    outcomes = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_try)(run) for run in runs)
+    """The same runs, computed in several processes: each gives its result, or raises what ended it, when called."""
+    outcomes = Parallel(n_jobs=n_jobs)(delayed(_try)(run) for run in runs)
     return [functools.partial(_tell, outcome) for outcome in outcomes]
 
 
