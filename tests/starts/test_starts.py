@@ -58,6 +58,21 @@ def test_leading_directions_minimise_f_also_where_it_is_not_concave(sign):
     assert span_error(Leading().draw(problem).X, Q[:, :3]) < 0.1
 
 
+@pytest.mark.parametrize("start", [Turned(), Varimax(), Varimax(2.0)], ids=lambda start: start.name)
+def test_the_basis_of_the_leading_subspace_does_not_matter(start):
+    V = find_directions(PROBLEM, 8).V
+    k = start.directions(PROBLEM)
+    turn = np.eye(8)
+    turn[:k, :k] = np.linalg.qr(_rng.standard_normal((k, k)))[0]  # of the sign and basis that LAPACK may choose
+    one, other = (start.make(PROBLEM, W, np.random.default_rng(3)).X for W in (V, V @ turn))
+    assert np.allclose(one, other, atol=1e-8)
+
+
+def test_directions_end_at_the_rank():
+    flat = sparse_pca(np.eye(9)[:6], n_components=2, weight=0.1)
+    assert find_directions(flat, 8).V.shape == (9, 6) and find_directions(PROBLEM, 8).V.shape == (24, 8)
+
+
 def test_products_are_counted(monkeypatch):
     columns = []
     inner = ExplainedVariance.product

@@ -31,7 +31,8 @@ class Drawn:
 class Start(abc.ABC):
     """A rule for starting points, to be given to ``solve`` as X0.
 
-    The same seed gives the same point, in any units of the data and up to rounding in any array library.
+    The same seed gives the same point, in any units of the data and up to rounding in any array library: it
+    depends on the leading subspaces of f, and where two of its eigenvalues are equal these are not unique.
     """
 
     @property
@@ -48,12 +49,12 @@ class Start(abc.ABC):
             )
 
     def directions(self, problem: Problem) -> int:
-        """How many leading directions of f the point is made of."""
+        """How many leading directions of f the point is made of, at most."""
         return 0
 
     @abc.abstractmethod
     def make(self, problem: Problem, V: Array | None, rng: np.random.Generator) -> Drawn:
-        """The point, given at least as many leading directions as it is made of, the first ones first."""
+        """The point, given the leading directions, the first ones first: r, and more as far as f has them."""
 
     def draw(self, problem: Problem, seed: Any = 0) -> Drawn:
         """The point for a seed, and what it took to find it."""

@@ -13,6 +13,7 @@ from orthoprox._fields import require
 from orthoprox._linalg import identity_like, norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.backends import backend_of
 from orthoprox.manifolds import Stiefel
 from orthoprox.problem import Problem
 from orthoprox.starts._base import Drawn, Start
@@ -119,8 +120,9 @@ class Varimax(Start):
 
     def make(self, problem: Problem, V: Array | None, rng: np.random.Generator) -> Drawn:
         assert V is not None
-        n, k = problem.M.n, self.directions(problem)
-        V, Q = V[:, :k], rotate(V[:, :k], rng)
+        V = V[:, : self.directions(problem)]
+        n, k = V.shape
+        Q = rotate(V, rng)
         for _ in range(_TURNS):
             if is_over():
                 break
@@ -133,8 +135,12 @@ class Varimax(Start):
 
 
 def rotate(V: Array, rng: np.random.Generator) -> Array:
-    """A random orthogonal matrix for the columns of V."""
-    return Stiefel(V.shape[1], V.shape[1]).random(rng, like=V)
+    """A random orthogonal matrix Q, such that V Q depends on the span of V and not on its basis.
+
+    Eigenvectors come with any sign, and where eigenvalues are equal in any basis: LAPACK decides.
+    """
+    n, k = V.shape
+    return Stiefel(k, k).project(V.T @ backend_of(V).from_numpy(rng.standard_normal((n, k)), V))
 
 
 def best_columns(problem: Problem, Y: Array) -> Array:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from orthoprox._subspace import leading_eigenvectors, with_signs
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
 from orthoprox.supports.points import worth
 
-_OVERSAMPLING = 10  # directions beyond those asked for, which speed up the iteration
 _ALL = 3000  # features up to which there is no need for a working set
 _LEAST = 300  # features of a working set, and of a covariance whose eigenvectors are all computed
 _SHARE = 3  # features for each entry that is allowed
@@ -19,25 +19,12 @@ _TOLERANCE = 1e-3  # of the largest eigenvalue: candidates need no better
 
 
 def leading_vectors(C: Covariance, q: int) -> Array:
-    """Approximate leading eigenvectors as columns, the sum of cubes of each positive.
-
-    Subspace iteration with Rayleigh-Ritz steps. Signs do not depend on the order of features.
-    """
-    n = C.n
-    if n <= _LEAST:
-        vectors = np.linalg.eigh(C.dense())[1][:, ::-1][:, :q]
-    else:
-        Q = np.random.default_rng(0).standard_normal((n, min(n, q + _OVERSAMPLING)))
-        values = np.zeros(q)
-        for _ in range(_STEPS):
-            Q = np.linalg.qr(Q)[0]
-            CQ = C.product(Q)
-            ritz, W = np.linalg.eigh((Q.T @ CQ + CQ.T @ Q) / 2)
-            before, values = values, ritz[::-1][:q]
-            vectors, Q = (Q @ W[:, ::-1])[:, :q], CQ @ W[:, ::-1]
-            if np.max(np.abs(values - before)) <= _TOLERANCE * values[0]:
-                break
-    return np.where(np.sum(vectors**3, axis=0) < 0, -1.0, 1.0) * vectors
+    """Leading eigenvectors as columns, of a large covariance approximately."""
+    if C.n <= _LEAST:
+        return with_signs(np.linalg.eigh(C.dense())[1][:, ::-1][:, :q])
+    found = leading_eigenvectors(C.product, C.n, q, np.empty(0), tolerance=_TOLERANCE, steps=_STEPS)
+    assert found.vectors is not None  # a covariance is finite
+    return found.vectors
 
 
 def first_features(C: Covariance, V: Array, allowance: Allowance) -> Array:
