@@ -1,4 +1,4 @@
-"""Helpers for frozen dataclasses: derived fields, checked fields, copies with changes."""
+"""Helpers for frozen dataclasses: derived fields, checked fields, properties computed once, copies with changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -18,6 +18,30 @@ def require(condition: bool, sentence: str) -> None:
     """Raise a ``ValueError`` with this sentence unless the condition holds."""
     if not condition:
         raise ValueError(sentence)
+
+
+class cached_property(Generic[T]):  # noqa: N801 -- a decorator, named as the one of functools
+    """A property that is computed once and then lies in the ``__dict__`` of its object.
+
+    Unlike the one of ``functools`` in Python 3.11 it has no lock: a Ctrl-C at the wrong moment would leave that held,
+    and a run in another thread would wait for ever.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, obj: None, owner: type) -> cached_property[T]: ...
+    @overload
+    def __get__(self, obj: Any, owner: type) -> T: ...
+    def __get__(self, obj: Any, owner: type) -> Any:
+        if obj is None:
+            return self
+        value = vars(obj)[self.name] = self.compute(obj)
+        return value
 
 
 def derive(obj: Any, **rules: Callable[[], Any]) -> None:

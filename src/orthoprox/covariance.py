@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from orthoprox._fields import cached_property
 from orthoprox._types import Array
 from orthoprox.maps.sparse import is_sparse
 

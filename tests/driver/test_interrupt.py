@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from driver.helpers import Watching, assert_same_run
 from fuzz.campaign import CASES
 from orthoprox import Checkpoint, Iterations, Recorder, Status, solve
+from orthoprox._fields import cached_property
 from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
@@ -116,10 +118,30 @@ def test_the_handler_of_the_program_stays_and_ours_is_gone_after_the_run():
         assert result.status is (expected or Status.INTERRUPTED)
 
 
-@pytest.mark.skipif(
-    sys.version_info < (3, 12) and "PYTEST_XDIST_WORKER" in os.environ,
-    reason="functools.cached_property of Python 3.11 has a lock, which a Ctrl-C of an earlier test may leave held",
-)
+def test_a_property_that_is_being_computed_holds_up_no_other_thread():
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, wait):
+            self.wait = wait
+
+        @cached_property
+        def value(self):
+            if self.wait:
+                entered.set()
+                leave.wait(10)
+            return 1
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(lambda: Slow(True).value)
+        assert entered.wait(5)
+        try:
+            assert pool.submit(lambda: Slow(False).value).result(timeout=5) == 1
+        finally:
+            leave.set()
+        assert first.result() == 1
+
+
 def test_a_run_in_a_thread_sets_no_signals():
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(solve, PROBLEM, stop=Iterations(1)).result().status is Status.ITERATIONS

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
+from orthoprox._fields import cached_property
 from orthoprox.backends import backend_of
 from orthoprox.maps import LinearMap
 from orthoprox.maps.operator import is_operator
@@ -119,7 +120,7 @@ def _referred(function: types.FunctionType) -> Parts:
 def _attributes(value: Any) -> Parts:
     """The data in the attributes of an object that are not its own business; of a LinearOperator its functions too."""
     for name, part in sorted(vars(value).items()):
-        cached = isinstance(getattr(type(value), name, None), functools.cached_property)
+        cached = isinstance(getattr(type(value), name, None), (cached_property, functools.cached_property))  # noqa: TID251 -- a user's
         open_to_see = not name.startswith("_") or (is_operator(value) and name.endswith("_impl"))
         if open_to_see and not cached and (_is_data(part) or callable(part)):
             yield name, part

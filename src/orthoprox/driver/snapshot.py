@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Protocol
 
+from orthoprox._fields import cached_property
 from orthoprox._types import Array
 from orthoprox.driver.result import History
 from orthoprox.driver.units import Units

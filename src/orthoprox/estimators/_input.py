@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from orthoprox._fields import DERIVED, replace
+from orthoprox._fields import DERIVED, cached_property, replace
 from orthoprox._types import Array
 from orthoprox.estimators._units import exponent, times_power
 from orthoprox.maps import Centred, LinearMap, Matrix, Sparse

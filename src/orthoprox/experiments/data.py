@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox._fields import replace
+from orthoprox._fields import cached_property, replace
 from orthoprox.datasets import DataUnavailable, load, read_matrix, why_unavailable
 from orthoprox.datasets._prepare import prepare_matrix
 from orthoprox.datasets.files import looks_like_file
@@ -34,7 +34,7 @@ class RunData:
     divisor: float = 1.0
     """What the numbers of a file were divided by, because their squares would have been lost."""
 
-    @functools.cached_property
+    @cached_property
     def eigenvalues(self) -> Any:
         """Those of D'D, the largest first; None where there are too many."""
         if self.n > LARGEST:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import importlib.resources
 import json
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orthoprox._fields import replace, require
+from orthoprox._fields import cached_property, replace, require
 from orthoprox.experiments.methods import fingerprint
 
 FORMAT = 3
@@ -62,7 +61,7 @@ class Job:
     tolerance: float
     watch: str
 
-    @functools.cached_property
+    @cached_property
     def key(self) -> str:
         """A digest of everything here, and of the user's files behind it as they are when it is first asked for."""
         files = [fingerprint(self.solver), fingerprint(self.dataset)]

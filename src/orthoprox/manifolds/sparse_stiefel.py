@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from array_api_compat import device
 
+from orthoprox._fields import cached_property
 from orthoprox._linalg import conjugate_gradients, identity_like, symmetric, triangle
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array

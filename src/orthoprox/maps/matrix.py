@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from functools import cached_property
 from typing import ClassVar
 
 from orthoprox._checks import check_matrix
-from orthoprox._fields import DERIVED, derive
+from orthoprox._fields import DERIVED, cached_property, derive
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of

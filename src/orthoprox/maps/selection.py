@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import device, is_array_api_obj
 
-from orthoprox._fields import DERIVED, derive, require
+from orthoprox._fields import DERIVED, cached_property, derive, require
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from orthoprox._fields import DERIVED, derive
+from orthoprox._fields import DERIVED, cached_property, derive
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import like_of, on_host

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import scipy.linalg
 
+from orthoprox._fields import cached_property
 from orthoprox._types import Array
 
 _RADIUS = 0.5  # of a first step; entries of X are at most 1
