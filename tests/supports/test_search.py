@@ -91,14 +91,14 @@ def test_a_level_begins_where_the_one_below_ended(monkeypatch):
 
 
 def test_a_total_searches_its_equal_parts_as_if_they_were_asked_for(monkeypatch):
-    C, level, values = covariance(2, 10), levels._Search.level, []
+    C, level, values = covariance(2, 10), levels.Search.level, []
 
     def watched(*given):
         points = level(*given)
         values[-1].append(points.values[0])
         return points
 
-    monkeypatch.setattr(levels._Search, "level", watched)
+    monkeypatch.setattr(levels.Search, "level", watched)
     for allowance in (of_caps(3, 3, 3, 3), Allowance(12, (10,) * 4)):
         values.append([])
         find_components(DenseCovariance(C), allowance)
@@ -235,15 +235,21 @@ def test_features_outside_enter_if_they_would_gain():
     assert len(entering_features(C, best, np.arange(390, 400), of_caps(10))) == 0
 
 
-def test_a_total_of_many_begins_with_equal_parts(monkeypatch):
+@pytest.mark.parametrize("k", [20, 40])  # with joint Newton steps, and without
+def test_a_total_of_many_begins_with_equal_parts(monkeypatch, k):
     """Also where it finds nothing fresh."""
-    C = DenseCovariance(covariance(0, 120, m=30))
-    V = np.linalg.eigh(C.C)[1][:, ::-1][:, :3]
-    found = splices._truncated
-    poor = lambda C, X, a: splices._at(C, np.eye(120)[None, :, :3], a) if a.slack else found(C, X, a)
+    C, found = DenseCovariance(covariance(0, 120, m=30)), splices._truncated
+    poor = lambda C, X, a: splices.at(C, np.eye(120)[None, :, :3], a) if a.slack else found(C, X, a)
     monkeypatch.setattr(splices, "_truncated", poor)
-    search = lambda a: search_splices(C, V, a, WEAK, np.random.default_rng(0), Progress()).values[0]
-    assert search(Allowance(60, (120,) * 3)) >= search(of_caps(20, 20, 20))
+    kept = lambda a: check(C.C, find_components(C, a, effort=WEAK), a)
+    assert kept(Allowance(3 * k, (120,) * 3)) >= kept(of_caps(k, k, k)) - 1e-9
+
+
+def test_many_entries_are_exchanged_by_joint_steps_too():
+    C, allowance = DenseCovariance(covariance(3, 60)), of_caps(20, 20, 20)
+    V = np.linalg.eigh(C.C)[1][:, ::-1][:, :3]
+    spliced = search_splices(C, V, allowance, Effort(), np.random.default_rng(0).spawn(2)[0], Progress()).values[0]
+    assert check(C.C, find_components(C, allowance), allowance) > (1 + 1e-4) * spliced
 
 
 def test_splices_never_go_down():
@@ -253,7 +259,7 @@ def test_splices_never_go_down():
     points = Points(X, S, np.einsum("kij,kij->k", X, C.products(X)))
     last = points.values
     for rounds in range(1, 12):
-        found = splice(C, points, allowance, rounds, len(points), Progress())
+        found = splice(C, points, allowance, len(points), Progress(most=rounds))
         assert np.all(found.values >= last) and all(allowance.holds(x) for x in found.X)
         last = found.values
     assert np.mean(last) > 1.5 * np.mean(points.values)

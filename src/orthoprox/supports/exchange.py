@@ -9,7 +9,7 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.supports.newton import Slots, restore, variance
-from orthoprox.supports.points import Points, Worth, plane_gain
+from orthoprox.supports.points import Points, Worth, advance, plane_gain
 
 _STEPS = 4  # of Newton's method, to judge an exchange
 _HOPE = 0.03  # of the variance: an estimate may be this far too low
@@ -40,19 +40,9 @@ def exchange(C: Array, points: Points, allowance: Allowance, tries: int, rounds:
     live = np.ones(len(points), dtype=bool)
     for _ in range(rounds):
         found = _neighbours(C, points, np.flatnonzero(live), allowance, tries)
-        live[:] = False
         if found is None:
             break
-        moved, owner = found
-        X, S, values = points.X.copy(), points.S.copy(), points.values.copy()
-        for i in np.argsort(moved.values, kind="stable"):  # the best one of each owner comes last
-            c = owner[i]
-            if moved.values[i] > values[c] * (1 + _REAL):
-                X[c], S[c], values[c], live[c] = moved.X[i], moved.S[i], moved.values[i], True
-        points = Points(X, S, values)
-        if len(points) > keep:
-            first = np.argsort(-values, kind="stable")[: max(keep, len(points) // 2)]
-            points, live = points.take(first), live[first]
+        points, live = advance(points, *found, _REAL, keep)
         if not live.any():
             break
     return points

@@ -30,7 +30,8 @@ class Effort:
     anew : int
         Candidates made from the best points, of which up to three columns are made anew.
     patience : int
-        How often in a row making anew may fail before the level ends, for each pair of columns beyond the first.
+        How often in a row making anew may fail before the level ends, for each pair of columns beyond the first; half
+        as often where there are many entries.
     race : int
         Candidates that enter the exchanges.
     keep : int
@@ -79,7 +80,7 @@ def search_levels(
     progress : Progress
     """
     # Each has its own random numbers: the search for a total draws the same for its equal parts as one for these alone.
-    parts, wholes = (_Search(C, V, effort, own, progress) for own in rng.spawn(2))
+    parts, wholes = (Search(C, V, effort, own, progress) for own in rng.spawn(2))
     part: Points | None = None
     whole: Points | None = None
     for level in (allowance.equal_caps() if allowance.slack else allowance).grid():
@@ -93,7 +94,7 @@ def search_levels(
     return whole if whole is not None else part  # type: ignore[return-value]  # there is a level at least
 
 
-class _Search:
+class Search:
     """What the levels of a search have in common."""
 
     def __init__(self, C: Array, V: Array, effort: Effort, rng: np.random.Generator, progress: Progress) -> None:
@@ -109,6 +110,10 @@ class _Search:
         )
         return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
 
+    def refine(self, points: Points, allowance: Allowance) -> Points:
+        """Points from elsewhere, exchanged; then columns made anew while that pays."""
+        return self._anew(self._exchange(points, allowance, self.effort.race, self.effort.keep), allowance)
+
     def _near(self, grown: Points | None, allowance: Allowance) -> Points | None:
         """Points like those that have grown, with some columns made anew."""
         if grown is None:
@@ -118,7 +123,7 @@ class _Search:
     def _anew(self, points: Points, allowance: Allowance) -> Points:
         """Make columns anew until that fails several times; more columns have more sets to try."""
         effort, failed = self.effort.at(allowance.total), 0
-        most = effort.patience * (allowance.r // 2 - 1) if allowance.few else 0
+        most = (effort.patience if allowance.few else effort.patience // 2) * (allowance.r // 2 - 1)
         while failed < most and not self.progress.ends():
             anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
             if anew is None:
@@ -138,13 +143,12 @@ class _Search:
         return self._exchange(join(grown, part, others, near), allowance, effort.race, effort.keep)
 
     def climb(self, below: Points, allowance: Allowance) -> Points:
-        """What was below with one entry more at a time, or where there are many, with all at once.
+        """What was below with one entry more at a time.
 
         One point goes on, whatever the last total is: so every total passes through the same points.
         """
         below, entries = below.best(1), int(np.count_nonzero(below.S[0]))
-        first = entries + 1 if allowance.few else allowance.total
-        for total in range(first, allowance.total + 1):
+        for total in range(entries + 1, allowance.total + 1):
             level = allowance.with_total(total)
             others = turned(self.C, self.V, level, _BETWEEN, self._turns(level.r))
             below = self._exchange(join(grow(self.C, below, level), others), level, 1 + _BETWEEN // 2, 1)

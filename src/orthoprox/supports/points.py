@@ -57,6 +57,22 @@ def join(*parts: Points | None) -> Points:
     return Points(*(np.concatenate([getattr(part, name) for part in there]) for name in ("X", "S", "values")))
 
 
+def advance(points: Points, moved: Points, owner: Array, least: float, keep: int) -> tuple[Points, Array]:
+    """Move each point to the best of those it owns if that gains; drop the worse half until ``keep`` are left.
+
+    Returns the points and which of them have moved. Gains of less than the share ``least`` are rounding.
+    """
+    X, S, values, live = points.X.copy(), points.S.copy(), points.values.copy(), np.zeros(len(points), dtype=bool)
+    for i in np.argsort(moved.values, kind="stable"):  # the best one of each owner comes last
+        c = owner[i]
+        if moved.values[i] > values[c] * (1 + least):
+            X[c], S[c], values[c], live[c] = moved.X[i], moved.S[i], moved.values[i], True
+    first = np.arange(len(values))
+    if len(values) > keep:
+        first = np.argsort(-values, kind="stable")[: max(keep, len(values) // 2)]
+    return Points(X, S, values).take(first), live[first]
+
+
 def orthonormalise(Z: Array, S: Array) -> tuple[Array, Array, Array]:
     """Orthonormal points near Z, one column after the other, their supports, and which points these are.
 

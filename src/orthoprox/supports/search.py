@@ -8,10 +8,10 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance, DenseCovariance
 from orthoprox.supports.exchange import exchange
-from orthoprox.supports.levels import Effort, search_levels
+from orthoprox.supports.levels import Effort, Search, search_levels
 from orthoprox.supports.points import Points
 from orthoprox.supports.progress import Progress
-from orthoprox.supports.splice import search_splices
+from orthoprox.supports.splice import at, search_splices, splice
 from orthoprox.supports.wide import entering_features, first_features, leading_vectors
 
 EFFORTS = {
@@ -20,9 +20,9 @@ EFFORTS = {
     "thorough": Effort(fresh=64, anew=80, patience=4, race=32, keep=4, tries=6, rounds=20),
 }
 """How far a search goes."""
-_ENTRIES = 100  # the most entries for a search level by level, whose Newton steps grow with their cube
-_FEATURES = 100  # and features
-_COLUMNS = 10  # and columns, whose constraints are half their square
+_FEATURES = 100  # the most for a search level by level
+_COLUMNS = 10  # the most for joint Newton steps, whose constraints are half their square
+_ENTRIES = 100  # and entries, with whose cube these steps grow
 _FORMED = 1000  # the most features of a covariance that is formed
 _STEPS = 8  # of Newton's method at a start
 _ENLARGED = 5  # how often a working set may grow
@@ -30,7 +30,12 @@ _ENLARGED = 5  # how often a working set may grow
 
 def is_small(n: int, allowance: Allowance) -> bool:
     """Whether a problem is searched level by level."""
-    return n <= _FEATURES and allowance.total <= _ENTRIES and allowance.r <= _COLUMNS
+    return n <= _FEATURES and allowance.few and allowance.r <= _COLUMNS
+
+
+def _is_joint(n: int, allowance: Allowance) -> bool:
+    """Whether a matrix of all features and joint Newton steps on all entries can be afforded."""
+    return n <= _FORMED and allowance.total <= _ENTRIES and allowance.r <= _COLUMNS
 
 
 def find_components(
@@ -45,7 +50,8 @@ def find_components(
     """Orthonormal X, shape (n, r), with few nonzeros and a large tr(X'CX).
 
     Few entries of few features are searched for level by level (``search_levels``), more by exchanging many at once
-    (``search_splices``), many features in working sets.
+    (``search_splices``) and, up to a hundred, then a few at a time (``Search.refine``); many features in working sets.
+    A total is never worse than equal parts of it, which are searched for first.
 
     Parameters
     ----------
@@ -84,7 +90,7 @@ def find_components(
     if start is None:
         progress.offer(_search(part, _cut(allowance, part.n), effort, rng, progress))
     else:
-        progress.offer(_improve(part, start[inside], allowance, effort, rng, progress))
+        progress.offer(_improve(part, start[inside], allowance, effort, progress))
     for _ in range(_ENLARGED if part.n < C.n else 0):
         X = progress.best
         assert X is not None  # one was offered
@@ -93,7 +99,7 @@ def find_components(
             break
         inside = np.union1d(inside, more)
         part = _enter(C, inside, progress)
-        progress.offer(_improve(part, X[inside], allowance, effort, rng, progress))
+        progress.offer(_improve(part, X[inside], allowance, effort, progress))
     assert progress.best is not None
     return progress.best
 
@@ -103,19 +109,37 @@ def _search(
 ) -> Points:
     """From scratch."""
     if is_small(C.n, allowance):
-        V = leading_vectors(C, min(C.n, 2 * allowance.r))
-        return search_levels(C.dense(), V, allowance, effort, rng, progress)
-    return search_splices(C, leading_vectors(C, allowance.r), allowance, effort, rng, progress)
+        return search_levels(C.dense(), leading_vectors(C, min(C.n, 2 * allowance.r)), allowance, effort, rng, progress)
+    # Each has its own random numbers: equal parts of a total are found as if they were asked for.
+    for_parts, for_whole = rng.spawn(2)
+    if not allowance.slack:
+        return _search_many(C, allowance, effort, for_parts, progress)
+    parts = _search_many(C, allowance.equal_caps(), effort, for_parts, progress)
+    return _search_many(C, allowance, effort, for_whole, progress, parts)
 
 
-def _improve(
-    C: Covariance, X: Array, allowance: Allowance, effort: Effort, rng: np.random.Generator, progress: Progress
+def _search_many(
+    C: Covariance,
+    allowance: Allowance,
+    effort: Effort,
+    rng: np.random.Generator,
+    progress: Progress,
+    parts: Points | None = None,
 ) -> Points:
+    """By splices, and if there are not too many entries, by exchanges with joint Newton steps."""
+    joint = _is_joint(C.n, allowance)
+    V = leading_vectors(C, min(C.n, (2 if joint else 1) * allowance.r))
+    points = search_splices(C, V, allowance, effort, rng, progress, parts)
+    return Search(C.dense(), V, effort, rng, progress).refine(points, allowance) if joint else points
+
+
+def _improve(C: Covariance, X: Array, allowance: Allowance, effort: Effort, progress: Progress) -> Points:
     """From a point, by exchanges."""
-    points = search_splices(C, X, _cut(allowance, C.n), effort, rng, progress, start=X)
-    if is_small(C.n, allowance):
+    allowance = _cut(allowance, C.n)
+    points = splice(C, at(C, X[None], allowance), allowance, effort.keep, progress)
+    if _is_joint(C.n, allowance):
         points = points.improve(C.dense(), _STEPS)
-    if is_small(C.n, allowance) and progress.tick():
+    if _is_joint(C.n, allowance) and progress.tick():
         points = exchange(C.dense(), points, allowance, effort.tries, effort.rounds, 1)
     return points.best(1)
 

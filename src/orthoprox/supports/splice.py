@@ -9,7 +9,7 @@ from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
 from orthoprox.supports.fresh import polar
 from orthoprox.supports.levels import Effort
-from orthoprox.supports.points import Points, join, orthonormalise, worth
+from orthoprox.supports.points import Points, advance, join, orthonormalise, worth
 from orthoprox.supports.progress import Progress
 
 _HYSTERESIS = (1.0, 4.0, 32.0)
@@ -22,24 +22,14 @@ _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes
 _REAL = 1e-5  # of the variance: what a power step may still gain is not an exchange's
 
 
-def splice(C: Covariance, points: Points, allowance: Allowance, rounds: int, keep: int, progress: Progress) -> Points:
+def splice(C: Covariance, points: Points, allowance: Allowance, keep: int, progress: Progress) -> Points:
     """Exchange entries of each point as long as that pays; the worse half is dropped until ``keep`` are left."""
     live = np.ones(len(points), dtype=bool)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         if not progress.tick():
             break
-        which = np.flatnonzero(live)
-        live[:] = False
-        moved, owner = _exchanged(C, points, which, allowance)
-        X, S, values = points.X.copy(), points.S.copy(), points.values.copy()
-        for i in np.argsort(moved.values, kind="stable"):
-            c = owner[i]
-            if moved.values[i] > values[c] * (1 + _REAL):
-                X[c], S[c], values[c], live[c] = moved.X[i], moved.S[i], moved.values[i], True
-        points = Points(X, S, values)
-        if len(points) > keep:
-            first = np.argsort(-values, kind="stable")[: max(keep, len(points) // 2)]
-            points, live = points.take(first), live[first]
+        moved, owner = _exchanged(C, points, np.flatnonzero(live), allowance)
+        points, live = advance(points, moved, owner, _REAL, keep)
         if not live.any():
             break
     return points
@@ -73,11 +63,9 @@ def search_splices(
     effort: Effort,
     rng: np.random.Generator,
     progress: Progress,
-    start: Array | None = None,
+    parts: Points | None = None,
 ) -> Points:
     """Good points with many entries: turned principal components, exchanged many entries at once.
-
-    A total begins with the points that equal parts of it lead to, so it is never worse than these.
 
     Parameters
     ----------
@@ -88,27 +76,22 @@ def search_splices(
     effort : Effort
     rng : Generator
     progress : Progress
-    start : array, shape (n, r), optional
-        A point to begin with, in place of fresh ones.
+    parts : Points, optional
+        The best points for equal parts of a total, with which the search begins; fresh ones are half as many then.
     """
-    keep, r = effort.keep, allowance.r
-    if start is not None:
-        return splice(C, _at(C, start[None], allowance), allowance, _ROUNDS, keep, progress).best(keep)
+    r = allowance.r
     fresh = int(np.clip(_ENTRIES // (C.n * r), 2, effort.fresh))
+    fresh = fresh if parts is None else max(1, fresh // 2)
     turns = np.linalg.qr(rng.standard_normal((fresh, r, r)))[0]
     turns[0] = np.eye(r)
-    points, caps = None, allowance.equal_caps()
-    if allowance.slack:
-        points = splice(C, _truncated(C, V[:, :r] @ turns, caps), caps, _ROUNDS, keep, progress).best(keep)
-        progress.offer(points)
-        points, turns = _at(C, points.X, allowance), turns[: max(1, fresh // 2)]
-    points = join(points, _truncated(C, V[:, :r] @ turns, allowance))
-    points = splice(C, points, allowance, _ROUNDS, keep, progress).best(keep)
+    begun = None if parts is None else at(C, parts.X, allowance)
+    points = join(begun, _truncated(C, V[:, :r] @ turns, allowance))
+    points = splice(C, points, allowance, effort.keep, progress).best(effort.keep)
     progress.offer(points)
     return points
 
 
-def _at(C: Covariance, X: Array, allowance: Allowance) -> Points:
+def at(C: Covariance, X: Array, allowance: Allowance) -> Points:
     """Points with supports as large as the allowance, on which their entries lie."""
     CX = C.products(X)
     far = 2.0 * np.max(np.abs(CX), axis=(1, 2), keepdims=True)
@@ -130,7 +113,7 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))
     E[0, first, np.arange(allowance.r)] = 1.0
-    return join(*taken, _at(C, E, allowance))  # single features: a point that there always is
+    return join(*taken, at(C, E, allowance))  # single features: a point that there always is
 
 
 def _one_by_one(C: Covariance, allowance: Allowance, X: Array) -> Points:
@@ -157,7 +140,7 @@ def _one_by_one(C: Covariance, allowance: Allowance, X: Array) -> Points:
     X, _, _ = orthonormalise(np.where(Z != 0, Z, 0.0), Z != 0)
     if len(X) == 0:  # fewer features than entries
         return Points(X, X != 0, np.zeros(0))
-    return _at(C, X, allowance)
+    return at(C, X, allowance)
 
 
 def _top(sizes: Array, k: int) -> Array:
