@@ -69,7 +69,7 @@ def made_by(results: Results) -> str:
 def make_runs(arguments: argparse.Namespace) -> int:
     """Make what is missing; 0 when nothing is, 1 when something failed, 130 when the time was over first."""
     names = BUILTIN if "all" in arguments.run else arguments.run
-    chosen = [at_hand(builtin(name, quick=arguments.quick), arguments.results) for name in names]
+    chosen = [at_hand(builtin(name, quick=arguments.quick), arguments) for name in names]
     add_to_manifest(arguments.results, chosen)
     jobs = [job for experiment in chosen for _, job in experiment.jobs()]
     jobs.sort(key=lambda job: (job.seed, job.dataset))  # a part of the seeds is of use, and data are read once
@@ -99,12 +99,13 @@ def tell_outdated(tally: Tally, keep: bool) -> None:
         print(sentence, flush=True)
 
 
-def at_hand(experiment: Experiment, results: Path) -> Experiment:
+def at_hand(experiment: Experiment, arguments: argparse.Namespace) -> Experiment:
     """The experiment on those data sets that can be had; the random ones always can."""
     found = []
     for name in experiment.datasets:
         try:
-            found += substitute_missing(replace(experiment, datasets=(name,)), None, results).datasets
+            one = replace(experiment, datasets=(name,))
+            found += substitute_missing(one, None, arguments.results, keep_outdated=arguments.keep_old).datasets
         except DataUnavailable as error:
             print(f"{experiment.name} goes without {name}: {error}", flush=True)
     return replace(experiment, datasets=tuple(found))

@@ -21,11 +21,11 @@ def lost(experiment, where):
         (lambda job: job.seed == 2 and job.dataset == "randn-60-12", "seed 2 on randn-60-12"),
         (
             lambda job: (job.seed, job.solver) == (0, "radmm"),
-            "1 runs with seed 0 on randn-40-12; 1 runs with seed 0 on ",
+            "one run with seed 0 on randn-40-12; one run with seed 0 on ",
         ),
         (
             lambda job: job.seed == 1 or (job.seed == 2 and (job.dataset == "randn-60-12" or job.solver == "radmm")),
-            "seed 1 on all data; seed 2 on randn-60-12; 1 runs with seed 2 on randn-40-12",
+            "seed 1 on all data; seed 2 on randn-60-12; one run with seed 2 on randn-40-12",
         ),
     ],
 )
@@ -36,14 +36,15 @@ def test_what_is_missing_is_named(where, words):
 
 
 def test_seeds_are_counted_panel_by_panel():
-    assert seeds_per_panel([]) == "none"
+    assert seeds_per_panel([]) == "-"
     one = [made_up("A", 1.0), made_up("B", 1.0)]
-    assert seeds_per_panel(one) == "one seed in each panel"
+    assert seeds_per_panel(one) == "one seed in each of one panel"
     both = [*one, made_up("A", 1.0, seed=1), made_up("B", 1.0, seed=1)]
-    assert seeds_per_panel(both) == "2 seeds in each panel"
-    assert seeds_per_panel(both[:3]) == "one seed in each panel"  # B lacks the second
+    assert seeds_per_panel(both) == "2 seeds in each of one panel"
+    assert seeds_per_panel(both[:3]) == "one seed in each of one panel"  # B lacks the second
     other = [made_up("A", 1.0, dataset="randn-60-12", seed=seed) for seed in range(5)]
-    assert seeds_per_panel([*both, *other]) == "2 seeds in 1 panels, 5 seeds in 1 panels"
+    assert seeds_per_panel([*one, *other[:1]]) == "one seed in each of 2 panels"
+    assert seeds_per_panel([*both, *other]) == "2 seeds in one panel, 5 seeds in one panel"
 
 
 def test_versions_of_the_code_are_never_mixed_without_a_word():
@@ -69,8 +70,8 @@ def test_the_table_of_what_was_run():
     figure = replace(builtin("figure1"), datasets=("randn-1500-500",), seeds=(0, 1))
     gone = tuple((figure.name, label, job) for label, job in figure.jobs() if job.seed == 1)
     text = what_was_run(Results((figure,), (made_up("A", 1.0),), gone))
-    assert f"| figure1 | 1 of {1 + len(gone)} | one seed in each panel | seed 1 on all data |" in text
-    assert f"Not run at all: {', '.join(BUILTIN[1:])}." in text
+    assert f"| figure1 | 1 of {1 + len(gone)} | one seed in each of one panel | seed 1 on all data |" in text
+    assert f"Not run for this page: {', '.join(BUILTIN[1:])}." in text
     assert "`figure1` goes without mnist-1500-500, " in text and "`figure1` was run with other seeds than" in text
 
 

@@ -15,8 +15,7 @@ from orthoprox._fields import replace
 from orthoprox.experiments import Tally, gather, run
 from orthoprox.experiments.environment import code
 from orthoprox.experiments.gather import add_to_manifest, read_manifest
-from orthoprox.experiments.run import code_of
-from orthoprox.experiments.store import load, write
+from orthoprox.experiments.store import code_of, load, write
 from orthoprox.experiments.table import as_csv
 from orthoprox.experiments.worker import answer
 

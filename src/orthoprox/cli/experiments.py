@@ -43,7 +43,7 @@ def run_experiments(
     """Run what is missing, write and print the results, and end with an exit code."""
     folder = None if data_dir is None else str(data_dir)
     check_writable(out)
-    chosen = [substitute_missing(experiment, folder, out) for experiment in experiments]
+    chosen = [substitute_missing(experiment, folder, out, keep_outdated=keep_old) for experiment in experiments]
     add_to_manifest(out, chosen)
     jobs = [job for experiment in chosen for _, job in experiment.jobs()]
     # grouped by data, so that each process reads them once

@@ -73,7 +73,8 @@ def _head(results: Results, figures: Sequence[RunRecord]) -> str:
         + "\nA panel is one data set, weight and k; its numbers are medians over those seeds that all its methods have"
         + (f".\nIn the figures these are {seeds_per_panel(figures)}" if figures else "")
         + ".\nA claim *holds* in all panels, *mostly holds* in three quarters or more, is *mixed* above a quarter,"
-        "\n*mostly fails* in fewer and *fails* in none; the tests stand in `src/orthoprox/experiments/claims.py`.\n"
+        "\n*mostly fails* in a quarter or fewer and *fails* in none; the tests stand in"
+        "\n`src/orthoprox/experiments/claims.py`.\n"
     )
 
 
@@ -130,7 +131,10 @@ def _sparsity(runs: Sequence[RunRecord]) -> str:
         of_y = sum(run.facts["nonzeros_y"] <= run.facts["k"] for run in here)
         lines.append([label, f"{of_X} of {len(here)}", f"{of_y} of {len(here)}"])
     head = ["method", "X has at most k nonzeros", "y has"]
-    return "## Whether the solution is k-sparse (runs, all weights)\n\n" + pipe_table(head, lines)
+    return (
+        "## Whether the solution is k-sparse (runs, all weights)\n\n"
+        "X is the feasible point, y its partner in the splitting.\n\n" + pipe_table(head, lines)
+    )
 
 
 def _objectives(results: Results, runs: Sequence[RunRecord]) -> str:

@@ -85,7 +85,7 @@ def what_was_run(results: Results) -> str:
         ]
         lines.append([experiment.name, *cells])
     absent = [name for name in BUILTIN if name not in {base(e.name) for e in results.experiments}]
-    rest = f"\nNot run at all: {', '.join(absent)}.\n" if absent else ""
+    rest = f"\nNot run for this page: {', '.join(absent)}.\n" if absent else ""
     changed = [sentence for e in results.experiments if (sentence := changes(e))]
     return (
         "## What was run\n\n"
@@ -104,12 +104,14 @@ def seeds_per_panel(runs: Sequence[RunRecord]) -> str:
         seeds[run.experiment, run.job.dataset, run.job.weight, run.job.kept].add(run.job.seed)
     counts = Counter(len(found) for found in seeds.values())
     if len(counts) <= 1:
-        return "".join(f"{_seeds(count)} in each panel" for count in counts) or "none"
-    return ", ".join(f"{_seeds(count)} in {panels} panels" for count, panels in sorted(counts.items()))
+        return (
+            "".join(f"{_count(n, 'seed')} in each of {_count(panels, 'panel')}" for n, panels in counts.items()) or "-"
+        )
+    return ", ".join(f"{_count(n, 'seed')} in {_count(panels, 'panel')}" for n, panels in sorted(counts.items()))
 
 
-def _seeds(count: int) -> str:
-    return "one seed" if count == 1 else f"{count} seeds"
+def _count(number: int, word: str) -> str:
+    return f"one {word}" if number == 1 else f"{number} {word}s"
 
 
 def missing(experiment: Experiment, lost: Sequence[Job]) -> str:
@@ -124,7 +126,7 @@ def missing(experiment: Experiment, lost: Sequence[Job]) -> str:
         for name in experiment.datasets:
             here = [job for job in lost if (job.seed, job.dataset) == (seed, name)]
             if here and name not in names:
-                parts.append(f"{len(here)} runs with seed {seed} on {name}")
+                parts.append(f"{_count(len(here), 'run')} with seed {seed} on {name}")
     return "; ".join(parts)
 
 

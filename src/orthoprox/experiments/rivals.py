@@ -30,11 +30,12 @@ def late_runs(runs: Sequence[RunRecord]) -> str:
         longest = max(float(run.facts["seconds_used"]) for run in here)
         lines.append([label, f"{late} of {len(here)}", f"{early} of {len(here)}", f"{longest:.2f} s"])
     budgets = " or ".join(f"{seconds:g} s" for seconds in sorted({float(run.job.seconds or 0.0) for run in timed}))
+    tolerances = " or ".join(f"{tolerance:g}" for tolerance in sorted({run.job.tolerance for run in timed}))
     return (
         "## Whether the runs kept to their budget\n\n"
         f"Every run has {budgets} and is judged by the last state it had reached by then, whatever the method.\n"
         f"A step that goes on for longer is lost: here is how many runs ended more than {LATE:.0%} late, and how many\n"
-        "ended before their time because Crit was below the tolerance.\n\n"
+        f"ended before their time because Crit was at most {tolerances}.\n\n"
         + pipe_table(["method", "ended late", "converged", "the longest took"], lines)
     )
 
@@ -51,7 +52,7 @@ def rival_by_rival(runs: Sequence[RunRecord]) -> str:
         + "".join(_in_words(method, labels, panels) for method in (EP, RR))
         + "\nIn how many panels the method ends lower, equal, higher than the rival; two objectives are equal if they\n"
         f"differ by at most {TIE:.1%}. In brackets the method's F over the rival's, the median over all panels with\n"
-        "that k, whatever their weight.\n\n" + pipe_table(head, lines)
+        "that k, whatever their weight; a table below has the weights apart.\n\n" + pipe_table(head, lines)
     )
 
 

@@ -21,7 +21,7 @@ from typing import IO, Any
 from orthoprox._fields import require
 from orthoprox.experiments.environment import code
 from orthoprox.experiments.spec import Job
-from orthoprox.experiments.store import DamagedFile, load
+from orthoprox.experiments.store import code_of
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -120,14 +120,6 @@ def run(
     if missing:
         _Workers(missing, folder, data_folder, tally, on_progress).work(min(processes, len(missing)))
     return tally
-
-
-def code_of(path: Path) -> str | None:
-    """The version of the code that made a result; None where there is no result that can be read."""
-    try:
-        return str(load(path).facts.get("code", "unknown"))
-    except (FileNotFoundError, DamagedFile):
-        return None
 
 
 class _Workers:
