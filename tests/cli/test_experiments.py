@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from cli.helpers import invoke, orthoprox
+from orthoprox._fields import replace
+from orthoprox.experiments.store import load, write
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--dataset", "randn-60-12", "--iterations", 20, "--seeds", 1, "--quiet")
@@ -55,9 +57,22 @@ def test_a_figure_end_to_end(tmp_path, capsys, request):
     summary = json.loads(invoke("reproduce", "figure1", "--quick", "--out", out, "--json", *SMALL).stdout)
     assert (summary["present"], summary["done"], summary["failed"], len(summary["runs"])) == (16, 0, [], 16)
     assert table(out) == before
+    # a result of another version of the code never stays without a word
+    first = next(out.rglob("*.npz"))
+    old = load(first)
+    write(first, replace(old, facts={**old.facts, "code": "older"}))
+    done = invoke("reproduce", "figure1", "--quick", "--out", out, "--keep-old", "--json", *SMALL)
+    summary = json.loads(done.stdout)
+    assert (summary["present"], summary["outdated"], summary["done"]) == (16, 1, 0)
+    assert "1 result is of another version of the code: kept." in done.stderr
+    assert "2 versions of the code" in (out / "ledger.md").read_text("utf-8")
+    write(first, old)
     # and the folder becomes the committed form
     script(ROOT / "docs/reproduction.py", out, "--docs", tmp_path)
-    assert (tmp_path / "reproduction.md").is_file() and (tmp_path / "reproduction/table.csv").is_file()
+    assert (tmp_path / "reproduction/table.csv").is_file()
+    text = (tmp_path / "reproduction.md").read_text("utf-8")
+    assert "--run figure1 --quick` with the data folder in `ORTHOPROX_DATA`: 16 of its 16 runs have a result.\n" in text
+    assert "`figure1-quick` was run with other datasets, iterations, seconds than it comes with." in text
     with pytest.raises(SystemExit, match="2"):
         script(ROOT / "docs/reproduction.py", tmp_path)
     assert "has no results" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from cli.helpers import invoke, orthoprox
 from orthoprox import SOLVERS, terms
 from orthoprox.cli.models import MODELS
 from orthoprox.datasets import DATASETS
+from orthoprox.experiments import BUILTIN, builtin
 
 WHAT = {"solvers": SOLVERS, "models": MODELS, "datasets": DATASETS}
 
@@ -44,7 +45,8 @@ HELP = {
     **{"": CODES, "demo": "handwritten digits", "list": "orthoprox list", "data": "orthoprox data"},
     **{f"data {name}": f"Example.*orthoprox data {name}" for name in ("list", "fetch", "check")},
     "solve": f"Example.*orthoprox solve.*{CODES}",
-    "reproduce": f"Example.*orthoprox reproduce figure1 --quick.*{CODES}",
+    "reproduce": "".join(f" {name} {builtin(name).title}.*" for name in BUILTIN)
+    + f"Example.*orthoprox reproduce figure1 --quick.*{CODES}",
     "compare": f"Example.*mysolver.py:MySolver.*{CODES}",
 }
 

@@ -162,7 +162,9 @@ def test_the_committed_form(results, tmp_path):
     results = replace(results, experiments=(replace(results.experiments[0], kept=(0.1,), datasets=("randn-40-12",)),))
     (tmp_path / "reproduction").mkdir()
     (tmp_path / "reproduction" / "figure9-k0.1-seconds.png").touch()  # of an earlier page
-    paths = {path.relative_to(tmp_path).as_posix() for path in publish(results, tmp_path, command="the command")}
+    paths = {
+        path.relative_to(tmp_path).as_posix() for path in publish(results, tmp_path, made_by="Made by `the command`.")
+    }
     assert {f"reproduction/{path.name}" for path in (tmp_path / "reproduction").glob("*.png")} < paths
     assert {"reproduction.md", "reproduction/table.csv", "reproduction/report.html"} <= paths
     assert "reproduction/figure1-k0.1-seconds.png" in paths and not any(name.endswith(".pdf") for name in paths)

@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 import pytest
 
 from experiments.tiny import mischief, slow, tiny
 from orthoprox._fields import replace
-from orthoprox.experiments import gather, run
+from orthoprox.experiments import Tally, gather, run
+from orthoprox.experiments.environment import code
 from orthoprox.experiments.gather import add_to_manifest, read_manifest
-from orthoprox.experiments.store import load
+from orthoprox.experiments.store import code_of, load, write
 from orthoprox.experiments.table import as_csv
 from orthoprox.experiments.worker import answer
 
@@ -52,6 +54,26 @@ def test_every_run_is_made_once(tmp_path):
     tally = run(jobs, folder)
     assert (tally.present, tally.done) == (11, 1)
     assert table(folder, tiny()) == before
+
+
+def test_results_of_another_version_of_the_code_are_made_again_unless_they_are_kept(tmp_path):
+    jobs = jobs_of(tiny(datasets=("randn-40-12",), seeds=(0,)))
+    for job in jobs:
+        assert answer({"job": asdict(job), "file": str(job.file(tmp_path)), "data_folder": None}) == {"error": None}
+    one = load(jobs[1].file(tmp_path))
+    write(jobs[1].file(tmp_path), replace(one, facts={**one.facts, "code": "older", "objective": -1.0}))
+    told = []
+    tally = run(jobs, tmp_path, keep_outdated=True, on_start=lambda tally: told.append((tally.outdated, tally.done)))
+    assert (tally.present, tally.outdated, tally.done, told) == (3, 1, 0, [(1, 0)])
+    assert code_of(jobs[1].file(tmp_path)) == "older"
+    tally = run(jobs, tmp_path, on_start=lambda tally: told.append((tally.outdated, tally.done)))
+    assert (tally.present, tally.outdated, tally.done, told[1:]) == (2, 1, 1, [(1, 0)])
+    again = load(jobs[1].file(tmp_path)).facts
+    assert (again["code"], again["processes"], again["objective"]) == (code(), 1, one.facts["objective"])
+    assert tally.say_outdated(kept=False).startswith("1 result is of another version of the code: made again")
+    assert Tally(2, outdated=2).say_outdated(kept=True).startswith("2 results are") and not Tally(2).say_outdated(
+        kept=True
+    )
 
 
 def test_a_job_is_hashed_once(tmp_path, monkeypatch):

@@ -12,7 +12,9 @@ from orthoprox._fields import replace
 from orthoprox.datasets import DataUnavailable, load
 from orthoprox.datasets.files import looks_like_file
 from orthoprox.experiments.data import load_data, substitute_missing
+from orthoprox.experiments.environment import code
 from orthoprox.experiments.single import START, BudgetRecorder, execute
+from orthoprox.experiments.store import Archive, write
 from orthoprox.models import sparse_pca
 from orthoprox.problem import nonzeros
 
@@ -150,9 +152,14 @@ def test_availability_is_found_without_reading_data(tmp_path, monkeypatch):
     for reader in ("load", "read_matrix"):
         monkeypatch.setattr(f"orthoprox.experiments.data.{reader}", lambda *_, **__: pytest.fail("data were read"))
     missing = tiny(datasets=("mnist-20-10",))
-    for _, job in missing.jobs():  # data whose results are there are not looked for
-        job.file(tmp_path).parent.mkdir(parents=True, exist_ok=True)
-        job.file(tmp_path).touch()
+    for made_by in ("older", code()):  # data whose results are there are not needed
+        for _, job in missing.jobs():
+            write(job.file(tmp_path), Archive({"code": made_by}, {}, {}))
+        kept = substitute_missing(missing, str(tmp_path / "none"), tmp_path, keep_outdated=True)
+        assert kept == missing
+        if made_by == "older":
+            with pytest.raises(DataUnavailable, match="mnist.*another version of the code; --keep-old"):
+                substitute_missing(missing, str(tmp_path / "none"), tmp_path)
     assert substitute_missing(missing, str(tmp_path / "none"), tmp_path) == missing
     (tmp_path / "mnist_train_60k.npz").touch()
     there = tiny(datasets=("mnist-20-10", "randn-40-12", str(tmp_path / "mnist_train_60k.npz")))

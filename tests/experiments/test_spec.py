@@ -1,12 +1,13 @@
 """What a specification says, and what is wrong with it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from experiments.tiny import tiny
 from orthoprox._fields import replace
-from orthoprox.experiments import BUILTIN, builtin, from_mapping, read
+from orthoprox.experiments import BUILTIN, builtin, from_mapping, read, spec
 from orthoprox.solvers import named
 
 
@@ -30,6 +31,12 @@ def test_a_figure_has_the_settings_of_the_paper(name, weight):
         ("Sub-Grad", ("subgradient", {})),
         ("oadmm", ("oadmm", {})),
     ]
+
+
+def test_every_specification_has_a_name_to_ask_for():
+    files = {path.stem for path in Path(spec.__file__).with_name("specs").glob("*.toml")}
+    assert files == {*BUILTIN, "quick"} and len(set(BUILTIN)) == len(BUILTIN)
+    assert all(builtin(name).name == name for name in BUILTIN)
 
 
 @pytest.mark.parametrize("quick", [False, True])

@@ -50,8 +50,9 @@ from orthoprox.experiments.methods import make_solver
     type=FOLDER,
     default=Path("out/compare"),
     show_default=True,
-    help="Folder for results; existing results are not run again.",
+    help="Folder for results; existing results of this version of the code are not run again.",
 )
+@click.option("--keep-old", is_flag=True, help="Keep results of other versions of the code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress display.")
 def compare_command(
@@ -68,6 +69,7 @@ def compare_command(
     data_dir: Path | None,
     jobs: int | None,
     out: Path,
+    keep_old: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -109,6 +111,7 @@ def compare_command(
         data_dir=data_dir,
         title=experiment.title,
         claims=False,
+        keep_old=keep_old,
         as_json=as_json,
         quiet=quiet,
     )

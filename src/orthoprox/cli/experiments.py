@@ -36,19 +36,28 @@ def run_experiments(
     data_dir: Path | None,
     title: str,
     claims: bool,
+    keep_old: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Run what is missing, write and print the results, and end with an exit code."""
     folder = None if data_dir is None else str(data_dir)
     check_writable(out)
-    chosen = [substitute_missing(experiment, folder, out) for experiment in experiments]
+    chosen = [substitute_missing(experiment, folder, out, keep_outdated=keep_old) for experiment in experiments]
     add_to_manifest(out, chosen)
     jobs = [job for experiment in chosen for _, job in experiment.jobs()]
     # grouped by data, so that each process reads them once
     jobs.sort(key=lambda job: (job.dataset, job.seed))
     with _display(quiet) as show:
-        tally = run(jobs, out, processes=processes or os.cpu_count() or 1, data_folder=folder, on_progress=show)
+        tally = run(
+            jobs,
+            out,
+            processes=processes or os.cpu_count() or 1,
+            data_folder=folder,
+            keep_outdated=keep_old,
+            on_start=lambda tally: _tell_outdated(tally, keep_old),
+            on_progress=show,
+        )
     if tally.interrupted:
         done = tally.present + tally.done
         raise CommandError(
@@ -59,6 +68,12 @@ def run_experiments(
     _print_results(results, tally, files, as_json=as_json, table=not claims)
     if tally.failures:
         raise CommandError(_failure_message(tally), _failure_code(tally))
+
+
+def _tell_outdated(tally: Tally, keep_old: bool) -> None:
+    """No old number stays or goes without a word."""
+    if sentence := tally.say_outdated(kept=keep_old):
+        click.echo(sentence, err=True)
 
 
 @contextlib.contextmanager
@@ -95,6 +110,7 @@ def _print_results(results: Results, tally: Tally, files: Sequence[Path], *, as_
         summary = {
             "runs": [row(record) for record in results.runs],
             "present": tally.present,
+            "outdated": tally.outdated,
             "done": tally.done,
             "failed": [{"dataset": f.job.dataset, "solver": f.job.solver, "why": f.sentence} for f in tally.failures],
             "files": [str(path) for path in files],

@@ -12,10 +12,28 @@ from orthoprox.cli.errors import EXIT_CODES, UNAVAILABLE, CommandError
 from orthoprox.cli.experiments import run_experiments, seed_range
 from orthoprox.cli.options import COUNT, FOLDER, POSITIVE, SEEDS
 from orthoprox.datasets import DataUnavailable
-from orthoprox.experiments.spec import BUILTIN, builtin
+from orthoprox.experiments.spec import BUILTIN, Experiment, builtin
+
+
+class Reproduce(click.Command):
+    """A command whose help lists the experiments that come with the package; they are read only for that."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Experiments"):
+            formatter.write_dl([(name, _summary(builtin(name))) for name in BUILTIN])
+
+
+def _summary(experiment: Experiment) -> str:
+    what = f"{experiment.title}: {experiment.about}" if experiment.about else experiment.title
+    word = "weight" if len(experiment.weights) == 1 else "weights"
+    weights = ", ".join(f"{weight:g}" for weight in experiment.weights)
+    size = f"{len(experiment.datasets)} data sets, {len(list(experiment.jobs()))} runs"
+    return f"{what}; {word} {weights}; {size}"
 
 
 @click.command(
+    cls=Reproduce,
     name="reproduce",
     short_help="Run the paper's experiments: figures, tables, report, ledger.",
     epilog="\b\nExamples:\n"
@@ -30,8 +48,9 @@ from orthoprox.experiments.spec import BUILTIN, builtin
     type=FOLDER,
     default=Path("out/reproduction"),
     show_default=True,
-    help="Folder for results; existing results are not run again.",
+    help="Folder for results; existing results of this version of the code are not run again.",
 )
+@click.option("--keep-old", is_flag=True, help="Keep results of other versions of the code; the ledger counts them.")
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of the datasets' files.  [default: ORTHOPROX_DATA]"
 )
@@ -46,6 +65,7 @@ def reproduce_command(
     what: tuple[str, ...],
     quick: bool,
     out: Path,
+    keep_old: bool,
     data_dir: Path | None,
     jobs: int | None,
     seconds: float | None,
@@ -57,10 +77,9 @@ def reproduce_command(
 ) -> None:
     """Run the experiments of the paper and say whether its statements hold.
 
-    WHAT is figure1 to figure5 (in the paper's order: weights 50, 500, 10, 100, 1000), theory (the statements of its
-    analysis), settings (which settings decide the ranking), several of these, or all. Writes into OUT a table,
-    figures like the paper's, a report to open in a browser, and a ledger with a verdict for every statement. Can be
-    stopped at any moment: repeat the command to continue.
+    Name one of the experiments below, several of them, or all. Writes into OUT a table, figures like the paper's, a
+    report to open in a browser, and a ledger with a verdict for every statement. Can be stopped at any moment:
+    repeat the command to continue. Results that another version of the code has made are made again.
     """
     names = BUILTIN if "all" in what else tuple(dict.fromkeys(what))
     changes: dict[str, Any] = {}
@@ -84,6 +103,7 @@ def reproduce_command(
             data_dir=data_dir,
             title="orthoprox: the paper's experiments",
             claims=True,
+            keep_old=keep_old,
             as_json=as_json,
             quiet=quiet,
         )

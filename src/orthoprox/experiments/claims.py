@@ -1,7 +1,8 @@
 """The ledger: what the paper's experiments state, and what was measured, panel by panel.
 
-A panel is one data set, weight and k; its numbers are medians over seeds. The words of the paper are put into
-numbers here and nowhere else. They were written after one run of one setting, and have not changed since.
+A panel is one data set, weight and k; its numbers are medians over those seeds that all its methods have. The words
+of the paper are put into numbers here and nowhere else. They were written after one run of one setting, and have not
+changed since.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from orthoprox.experiments.gather import RunRecord, medians
 
@@ -147,7 +149,17 @@ class Score:
     """Its objective over the rival's, median over the panels."""
 
     def __str__(self) -> str:
-        return f"{self.lower}, {self.equal}, {self.higher}" if self.lower + self.equal + self.higher else "-"
+        return f"{self.lower}, {self.equal}, {self.higher}" if self.panels else "-"
+
+    @property
+    def panels(self) -> int:
+        """How many panels have both."""
+        return self.lower + self.equal + self.higher
+
+    @property
+    def with_ratio(self) -> str:
+        """The three counts, and the ratio in brackets."""
+        return f"{self} ({self.ratio:.4g})" if self.panels else str(self)
 
 
 def score(method: str, rival: str, cases: Iterable[Panel]) -> Score:
@@ -163,8 +175,8 @@ def joined(
 ) -> dict[tuple[str, float, float | None], Panel]:
     """The panels of several experiments on the same problems, by data set, weight and kept."""
     found: dict[tuple[str, float, float | None], Panel] = {}
-    for (_, *problem), panel in panels(runs, value).items():
-        found.setdefault(tuple(problem), {}).update(panel)  # type: ignore[arg-type]
+    for (_, *problem, label), middle in medians(with_common_seeds(runs, _problem), value).items():
+        found.setdefault(tuple(problem), {})[label] = middle  # type: ignore[arg-type]
     return found
 
 
@@ -173,9 +185,29 @@ def panels(
 ) -> dict[tuple[str, str, float, float | None], Panel]:
     """The medians over seeds of every panel, by experiment, data set, weight and kept."""
     by_key: dict[tuple[str, str, float, float | None], Panel] = {}
-    for (experiment, dataset, weight, kept, label), middle in medians(runs, value).items():
+    for (experiment, dataset, weight, kept, label), middle in medians(with_common_seeds(runs), value).items():
         by_key.setdefault((experiment, dataset, weight, kept), {})[label] = middle
     return by_key
+
+
+def _problem(run: RunRecord) -> tuple[Any, ...]:
+    return run.job.dataset, run.job.weight, run.job.kept
+
+
+def _panel(run: RunRecord) -> tuple[Any, ...]:
+    return run.experiment, *_problem(run)
+
+
+def with_common_seeds(
+    runs: Iterable[RunRecord], panel: Callable[[RunRecord], tuple[Any, ...]] = _panel
+) -> list[RunRecord]:
+    """The runs whose seed all methods of the panel have: another seed is another sample and another start."""
+    runs = list(runs)
+    seeds: dict[tuple[Any, ...], dict[str, set[int]]] = {}
+    for run in runs:
+        seeds.setdefault(panel(run), {}).setdefault(run.label, set()).add(run.job.seed)
+    common = {key: set.intersection(*by_label.values()) for key, by_label in seeds.items()}
+    return [run for run in runs if run.job.seed in common[panel(run)]]
 
 
 def verdict(claim: Claim, cases: Iterable[Panel]) -> Verdict:

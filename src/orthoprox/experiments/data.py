@@ -15,7 +15,9 @@ from orthoprox._fields import cached_property, replace
 from orthoprox.datasets import DataUnavailable, load, read_matrix, why_unavailable
 from orthoprox.datasets._prepare import prepare_matrix
 from orthoprox.datasets.files import looks_like_file
+from orthoprox.experiments.environment import code
 from orthoprox.experiments.spec import Experiment
+from orthoprox.experiments.store import code_of
 from orthoprox.maps import LinearMap, as_map
 
 LARGEST = 5000
@@ -59,10 +61,13 @@ def load_data(dataset: str, seed: int, folder: str | None) -> RunData:
     return RunData(as_map(data.X, "The data"), m, n, str(data.checksum))
 
 
-def substitute_missing(experiment: Experiment, data_folder: str | None, results: Path) -> Experiment:
+def substitute_missing(
+    experiment: Experiment, data_folder: str | None, results: Path, *, keep_outdated: bool = False
+) -> Experiment:
     """The same experiment, with every data set that is missing replaced by its substitute.
 
-    Looks for files and reads none of them; data sets whose results are complete need not be there.
+    Looks for files of data and reads none of them; data sets whose results are complete need not be there. With
+    ``keep_outdated`` results of another version of the code count as such.
 
     Raises
     ------
@@ -72,21 +77,22 @@ def substitute_missing(experiment: Experiment, data_folder: str | None, results:
     files: dict[str, list[Path]] = {}
     for _, job in experiment.jobs():
         files.setdefault(job.dataset, []).append(job.file(results))
-    names = [
-        name if all(file.exists() for file in files[name]) else _choose(name, experiment, data_folder)
-        for name in experiment.datasets
-    ]
+    names = [_choose(name, experiment, data_folder, files[name], keep_outdated) for name in experiment.datasets]
     return replace(experiment, datasets=tuple(names))
 
 
-def _choose(name: str, experiment: Experiment, folder: str | None) -> str:
+def _choose(name: str, experiment: Experiment, folder: str | None, files: list[Path], keep_outdated: bool) -> str:
     reason = _why_missing(name, folder)
     if reason is None:
         return name
+    made_by = [code_of(file) for file in files] if all(file.exists() for file in files) else [None]
+    if None not in made_by and (keep_outdated or set(made_by) == {code()}):
+        return name
     substitute = experiment.substitutes.get(name)
-    if substitute is None or _why_missing(substitute, folder) is not None:
-        raise DataUnavailable(reason)
-    return substitute
+    if substitute is not None and _why_missing(substitute, folder) is None:
+        return substitute
+    old = " Its results are of another version of the code; --keep-old keeps them." if None not in made_by else ""
+    raise DataUnavailable(reason + old)
 
 
 def _why_missing(dataset: str, folder: str | None) -> str | None:

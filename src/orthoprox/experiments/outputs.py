@@ -29,8 +29,11 @@ def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = 
     return paths
 
 
-def publish(results: Results, docs: Path, *, command: str) -> list[Path]:
-    """The compact form for a repository: the ledger beside a folder with the table, small figures and the report."""
+def publish(results: Results, docs: Path, *, made_by: str) -> list[Path]:
+    """The compact form for a repository: the ledger beside a folder with the table, small figures and the report.
+
+    ``made_by`` is a sentence on the commands that made it.
+    """
     folder = docs / "reproduction"
     folder.mkdir(parents=True, exist_ok=True)
     figures = [
@@ -42,9 +45,10 @@ def publish(results: Results, docs: Path, *, command: str) -> list[Path]:
     for picture in set(folder.glob("*.png")) - set(figures):
         picture.unlink()  # of an earlier page
     head, _, rest = ledger(results).partition("\n")
-    origin = f"\nMade by `{command}`.\nEvery run: [table.csv](reproduction/table.csv); "
+    origin = f"\n{made_by}\nEvery run: [table.csv](reproduction/table.csv); "
     origin += "curves to explore: [report.html](reproduction/report.html) (save it and open it in a browser).\n"
-    pictures = "\n## Figures\n\n" + "\n".join(f"![{path.stem}](reproduction/{path.name})" for path in figures) + "\n"
+    links = "\n".join(f"![{path.stem}](reproduction/{path.name})" for path in figures)
+    pictures = f"\n## Figures\n\nThe curves are those of one seed, which the titles name.\n\n{links}\n"
     return [
         write_text(docs / "reproduction.md", head + "\n" + origin + rest + (pictures if figures else "")),
         write_text(folder / "table.csv", as_csv(results.runs)),

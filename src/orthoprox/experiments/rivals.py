@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
-from orthoprox.experiments.claims import EP, FRACTIONS, OURS, PAIRS, RR, TIE, joined, objective_after, score
+from orthoprox.experiments import claims
+from orthoprox.experiments.claims import EP, EQUAL, FRACTIONS, OURS, PAIRS, RR, SPGM_EP, SPGM_RR, TIE, Panel, Score
 from orthoprox.experiments.gather import RunRecord
 from orthoprox.experiments.table import penalty, pipe_table
 
 LATE = 0.01
 """A run keeps to its budget if its last step ends no later than this share of the budget after it."""
+
+Panels = Mapping[tuple[str, float, float | None], Panel]
+"""By data set, weight and kept."""
 
 
 def late_runs(runs: Sequence[RunRecord]) -> str:
@@ -20,35 +25,34 @@ def late_runs(runs: Sequence[RunRecord]) -> str:
     lines = []
     for label in dict.fromkeys(run.label for run in timed):
         here = [run for run in timed if run.label == label]
-        late = [run for run in here if run.overrun > LATE * float(run.job.seconds or 0.0)]
+        late = sum(run.overrun > LATE * float(run.job.seconds or 0.0) for run in here)
+        early = sum(run.facts["status"] == "converged" for run in here)
         longest = max(float(run.facts["seconds_used"]) for run in here)
-        lines.append([label, f"{len(late)} of {len(here)}", f"{longest:.2f} s"])
+        lines.append([label, f"{late} of {len(here)}", f"{early} of {len(here)}", f"{longest:.2f} s"])
     budgets = " or ".join(f"{seconds:g} s" for seconds in sorted({float(run.job.seconds or 0.0) for run in timed}))
+    tolerances = " or ".join(f"{tolerance:g}" for tolerance in sorted({run.job.tolerance for run in timed}))
     return (
         "## Whether the runs kept to their budget\n\n"
         f"Every run has {budgets} and is judged by the last state it had reached by then, whatever the method.\n"
-        f"A step that goes on for longer is lost: here is how many runs ended more than {LATE:.0%} late.\n\n"
-        + pipe_table(["method", "runs that ended late", "the longest took"], lines)
+        f"A step that goes on for longer is lost: here is how many runs ended more than {LATE:.0%} late, and how many\n"
+        f"ended before their time because Crit was at most {tolerances}.\n\n"
+        + pipe_table(["method", "ended late", "converged", "the longest took"], lines)
     )
 
 
 def rival_by_rival(runs: Sequence[RunRecord]) -> str:
     """Every pair of methods, so that no verdict hides which rival it rests on."""
-    by_key = joined(runs)
+    panels = claims.joined(runs)
     labels = list(dict.fromkeys(run.label for run in runs))
-    ks = list(dict.fromkeys(kept for _, _, kept in by_key))
-    lines = []
-    for method in (EP, RR, OURS):
-        for rival in labels:
-            if rival != method:
-                groups = [list(by_key.values()), *([p for key, p in by_key.items() if key[2] == kept] for kept in ks)]
-                whole = score(method, rival, groups[0])
-                lines.append([method, rival, *(str(score(method, rival, g)) for g in groups), f"{whole.ratio:.3g}"])
-    head = ["method", "rival", "all panels", *(f"k = {penalty(kept)}" for kept in ks), "its F / the rival's, median"]
+    pairs = [(method, rival) for method in (EP, RR, OURS) for rival in labels if rival != method]
+    lines = [[*pair, str(claims.score(*pair, panels.values())), *_cells(*pair, [panels])] for pair in pairs]
+    head = ["method", "rival", "all panels", *(f"k = {penalty(kept)}" for kept in _all_kept(panels))]
     return (
         "## Rival by rival\n\n"
-        "In how many panels the method ends lower, equal, higher than the rival; two objectives are equal if they\n"
-        f"differ by at most {TIE:.1%}.\n\n" + pipe_table(head, lines)
+        + "".join(_in_words(method, labels, panels) for method in (EP, RR))
+        + "\nIn how many panels the method ends lower, equal, higher than the rival; two objectives are equal if they\n"
+        f"differ by at most {TIE:.1%}. In brackets the method's F over the rival's, the median over all panels with\n"
+        "that k, whatever their weight; a table below has the weights apart.\n\n" + pipe_table(head, lines)
     )
 
 
@@ -57,23 +61,78 @@ def what_smoothing_decides(runs: Sequence[RunRecord]) -> str:
     labels = {run.label for run in runs}
     if not any(rival in labels for _, rival in PAIRS if "," in rival):
         return ""
-    at = {fraction: joined(runs, objective_after(fraction)) for fraction in FRACTIONS}
-    ks = list(dict.fromkeys(key[2] for key in at[1.0]))
-    head = ["method", "rival", *(f"k = {penalty(kept)}, {f:.0%} of the time" for kept in ks for f in FRACTIONS)]
-    lines = []
-    for method, rival in PAIRS:
-        cells = []
-        for kept in ks:
-            for by_key in at.values():
-                one = score(method, rival, [p for key, p in by_key.items() if key[2] == kept])
-                cells.append(f"{one} ({one.ratio:.3g})")
-        lines.append([method, rival, *cells])
+    at = [claims.joined(runs, claims.objective_after(fraction)) for fraction in FRACTIONS]
+    columns = [f"k = {penalty(kept)}, {f:.0%} of the time" for kept in _all_kept(at[-1]) for f in FRACTIONS]
+    lines = [[*pair, *_cells(*pair, at)] for pair in PAIRS]
     return (
         "## What the smoothing decides\n\n"
         "OADMM's theory asks for mu = tau/beta with tau of at least 4/(2 - sigma) = 40/9. SPGM in the figures has\n"
-        "mu = 1/beta with the same beta: the function it minimises is nearer to F by that factor, and most of the gap\n"
-        "between them is what the smoothing leaves. The rows *mu = tau/beta* give SPGM the smoothing of OADMM at\n"
-        "every iteration. The rows *theory* give RADMM the smoothing that its own theory asks for, mu = 4/beta, and\n"
-        "half the step size; in the figures mu beta = 1e-8, as in its authors' experiments. Lower, equal, higher, and\n"
-        "in brackets the method's F over the rival's, median over the panels:\n\n" + pipe_table(head, lines)
+        "mu = 1/beta with the same beta: the function it minimises is nearer to F by that factor. The rows\n"
+        "*mu = tau/beta* give SPGM the smoothing of OADMM at every iteration. The rows *theory* give RADMM the\n"
+        "smoothing that its own theory asks for, mu = 4/beta, and half the step size; in the figures mu beta = 1e-8,\n"
+        "as in its authors' experiments. Lower, equal, higher, and in brackets the method's F over the rival's, as\n"
+        "above:\n\n" + pipe_table(["method", "rival", *columns], lines) + _explained(at, columns)
     )
+
+
+def _explained(at: Sequence[Panels], columns: Sequence[str]) -> str:
+    """How much of the gap to SPGM goes when its smoothing is that of OADMM."""
+    lines, left = [], []
+    last: list[float] = []
+    earlier: list[float] = []
+    for method, rival in ((EP, SPGM_EP), (RR, SPGM_RR)):
+        before, after = _by_kept(method, rival, at), _by_kept(method, rival + EQUAL, at)
+        shares = [_share(a, b) for a, b in zip(before, after, strict=True)]
+        for i, share in enumerate(shares):
+            (last if (i + 1) % len(at) == 0 else earlier).extend([] if share is None else [share])
+        lines.append([method, rival, *("-" if share is None else f"{share:.0%}" for share in shares)])
+        ends = zip(_all_kept(at[-1]), after[len(at) - 1 :: len(at)], strict=True)
+        left += [f"{method} {one.ratio:.4g} times (k = {penalty(kept)})" for kept, one in ends if one.panels]
+    if not last:
+        return ""
+    return (
+        f"\nAt the end the smoothing decides {_range(last)} of the gap to SPGM, earlier {_range(earlier)}.\n"
+        f"With equal smoothing F ends this many times as high as that of SPGM: {', '.join(left)}.\n\n"
+        "The share is 1 - log(b)/log(a), where a is the ratio in brackets with the smoothing of the figures and b the\n"
+        "one with equal smoothing. Above 100% the method is the lower one, below 0% the gap widens; where a is at\n"
+        f"most {1 + TIE:g} there is no gap.\n\n" + pipe_table(["method", "rival", *columns], lines)
+    )
+
+
+def _range(shares: Sequence[float]) -> str:
+    if not shares:
+        return "none"
+    low, high = (f"{end(shares):.0%}" for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def _share(before: Score, after: Score) -> float | None:
+    if not (before.ratio > 1 + TIE and after.ratio > 0):  # NaN where no panel has both
+        return None
+    return 1 - math.log(after.ratio) / math.log(before.ratio)
+
+
+def _in_words(method: str, labels: Sequence[str], panels: Panels) -> str:
+    """The counts of the paper's method against each of the paper's others."""
+    rivals = [label for label in labels if label not in (EP, RR, OURS) and "," not in label]
+    scores = {rival: claims.score(method, rival, panels.values()) for rival in rivals}
+    counts = [f"{rival} in {one.lower} of {one.panels}" for rival, one in scores.items() if one.panels]
+    return f"{method} ends lower than {', '.join(counts)} panels.\n" if counts else ""
+
+
+def _cells(method: str, rival: str, at: Sequence[Panels]) -> list[str]:
+    """Counts and ratios, k by k: objectives with another k differ by orders of magnitude."""
+    return [one.with_ratio for one in _by_kept(method, rival, at)]
+
+
+def _by_kept(method: str, rival: str, at: Sequence[Panels]) -> list[Score]:
+    """For each k, at each time."""
+    return [
+        claims.score(method, rival, [panel for key, panel in panels.items() if key[2] == kept])
+        for kept in _all_kept(at[-1])
+        for panels in at
+    ]
+
+
+def _all_kept(panels: Panels) -> list[float | None]:
+    return list(dict.fromkeys(kept for _, _, kept in panels))

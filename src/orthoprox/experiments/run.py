@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from orthoprox._fields import require
+from orthoprox.experiments.environment import code
 from orthoprox.experiments.spec import Job
-from orthoprox.experiments.store import DamagedFile, load
+from orthoprox.experiments.store import code_of
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -55,10 +56,20 @@ class Tally:
 
     total: int
     present: int = 0
-    """Results that were there before."""
+    """Results that were there before and stay."""
+    outdated: int = 0
+    """Results that were there before, of another version of the code."""
     done: int = 0
     failures: list[Failure] = field(default_factory=list)
     interrupted: bool = False
+
+    def say_outdated(self, *, kept: bool) -> str:
+        """A sentence on the results of another version of the code; "" if there are none."""
+        if not self.outdated:
+            return ""
+        some = "1 result is" if self.outdated == 1 else f"{self.outdated} results are"
+        fate = "kept" if kept else "made again; --keep-old keeps what is there"
+        return f"{some} of another version of the code: {fate}."
 
 
 def run(
@@ -67,9 +78,13 @@ def run(
     *,
     processes: int = 1,
     data_folder: str | None = None,
+    keep_outdated: bool = False,
+    on_start: Callable[[Tally], None] | None = None,
     on_progress: Callable[[Tally, Job], None] | None = None,
 ) -> Tally:
-    """Run the jobs whose result is missing or damaged.
+    """Run the jobs whose result is missing, damaged, or of another version of the code.
+
+    A result of another version stays until the new one is there.
 
     Parameters
     ----------
@@ -80,6 +95,10 @@ def run(
         How many at once.
     data_folder : str, optional
         Where data sets are looked for.
+    keep_outdated : bool
+        Whether results of another version of the code count as results.
+    on_start : callable, optional
+        Called once with the tally before the first run.
     on_progress : callable, optional
         Called after each run with the tally so far and the job.
 
@@ -91,20 +110,16 @@ def run(
     require(processes >= 1, f"At least one process is needed; given {processes}.")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     by_file = {job.file(folder): job for job in jobs}  # two methods may differ in their labels only
-    missing = {file: job for file, job in by_file.items() if not is_complete(file)}
-    tally = Tally(total=len(by_file), present=len(by_file) - len(missing))
+    versions = {file: code_of(file) for file in by_file}
+    outdated = {file for file, version in versions.items() if version not in (None, code())}
+    there = {file for file, version in versions.items() if version == code()} | (outdated if keep_outdated else set())
+    missing = {file: job for file, job in by_file.items() if file not in there}
+    tally = Tally(total=len(by_file), present=len(there), outdated=len(outdated))
+    if on_start is not None:
+        on_start(tally)
     if missing:
         _Workers(missing, folder, data_folder, tally, on_progress).work(min(processes, len(missing)))
     return tally
-
-
-def is_complete(path: Path) -> bool:
-    """Whether there is a result that can be read."""
-    try:
-        load(path)
-    except (FileNotFoundError, DamagedFile):
-        return False
-    return True
 
 
 class _Workers:
@@ -123,10 +138,13 @@ class _Workers:
         for item in jobs.items():
             self.waiting.put(item)
         self.reports: queue.SimpleQueue[tuple[Job, dict[str, Any]] | None] = queue.SimpleQueue()
+        self.processes = 1
+        """At a time; how busy the machine was belongs to a result with a clock."""
         self.stopping = threading.Event()
         self.children: set[subprocess.Popen[str]] = set()
 
     def work(self, processes: int) -> None:
+        self.processes = processes
         with (self.folder / "runs" / "log.txt").open("a", encoding="utf-8") as log:
             threads = [threading.Thread(target=self._feed, args=(log,), daemon=True) for _ in range(processes)]
             for thread in threads:
@@ -176,7 +194,12 @@ class _Workers:
                 file, job = self.waiting.get_nowait()
             except queue.Empty:
                 return True
-            order = {"job": asdict(job), "file": str(file), "data_folder": self.data_folder}
+            order = {
+                "job": asdict(job),
+                "file": str(file),
+                "data_folder": self.data_folder,
+                "processes": self.processes,
+            }
             line = self._ask(child, json.dumps(order))
             if line:
                 self.reports.put((job, json.loads(line)))

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
-import os
-import platform
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +13,7 @@ import numpy as np
 from orthoprox.driver import Iterations, Recorder, Seconds, Snapshot, Status, When, solve
 from orthoprox.driver.stopping import Rule
 from orthoprox.experiments.data import RunData, load_data
+from orthoprox.experiments.environment import environment
 from orthoprox.experiments.methods import make_solver
 from orthoprox.experiments.spec import Job
 from orthoprox.experiments.store import Archive
@@ -30,8 +25,6 @@ from orthoprox.theory import Lyapunov
 START = 10_000
 """Added to the seed of the data for that of the start: random data and the start must not share their numbers."""
 RECORDS_PER_DOUBLING = 25
-APART = ("cli", "estimators", "experiments", "plotting")
-"""Parts of the library that do not decide the numbers of a run."""
 
 
 class BudgetRecorder(Recorder):
@@ -179,42 +172,3 @@ def _reached(job: Job, data: RunData, last: Snapshot | None) -> dict[str, Any]:
         "data_checksum": data.checksum,
         "data_divided_by": data.divisor,
     }
-
-
-@functools.cache
-def environment() -> Mapping[str, Any]:
-    """Versions, machine, threads, and a digest of the code that decides the numbers."""
-    return {
-        "versions": {
-            "python": platform.python_version(),
-            **{name: _version(name) for name in ("orthoprox", "numpy", "scipy")},
-        },
-        "machine": {
-            "system": f"{platform.system()} {platform.machine()}",
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "not set"),
-        },
-        "code": _code(),
-    }
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # run from a checkout
-        return "not installed"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
-
-
-def _code() -> str:
-    root = Path(__file__).parent.parent
-    files = sorted(file for file in root.rglob("*.py") if file.relative_to(root).parts[0] not in APART)
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]

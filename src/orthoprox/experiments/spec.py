@@ -83,6 +83,8 @@ class Experiment:
     Attributes
     ----------
     name, title : str
+    about : str
+        What it is for, in a few words.
     datasets : tuple of str
         Names for ``orthoprox.datasets.load``.
     weights : tuple of float
@@ -129,6 +131,7 @@ class Experiment:
     model: str = "sparse-pca"
     curves: bool = True
     substitutes: Mapping[str, str] = field(default_factory=dict)
+    about: str = ""
 
     def __post_init__(self) -> None:
         for name in ("datasets", "weights", "methods", "kept", "seeds"):
@@ -273,6 +276,7 @@ def _list(of: Any) -> Any:
 _READERS: dict[str, Any] = {
     "name": _text,
     "title": _text,
+    "about": _text,
     "datasets": _list(_text),
     "weights": _list(_number),
     "kept": _list(_fraction),

@@ -73,3 +73,11 @@ def load(path: Path) -> Archive:
         part, _, column_name = name.partition(".")
         parts[part][column_name] = column
     return Archive(facts, parts["history"], parts["theory"])
+
+
+def code_of(path: Path) -> str | None:
+    """The version of the code that made a result; None where there is no result that can be read."""
+    try:
+        return str(load(path).facts.get("code", "unknown"))
+    except (FileNotFoundError, DamagedFile):
+        return None

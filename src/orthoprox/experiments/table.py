@@ -26,12 +26,15 @@ COLUMNS = (
     "iterations",
     "seconds",
     "status",
+    "code",
 )
 """``kept`` is k as a fraction of the entries, empty for the plain l1 norm.
 
 ``nonzeros`` counts those of the feasible X, ``nonzeros_y`` those of its partner y, whose zeros are exact.
 
 ``variance_kept`` is relative to principal components; ``iterations`` is the work: products with the data.
+
+``code`` is a digest of the version of the library.
 """
 
 
@@ -55,6 +58,7 @@ def row(run: RunRecord) -> dict[str, Any]:
         "iterations": facts["work"],
         "seconds": facts["seconds_used"],
         "status": facts["status"],
+        "code": facts["code"],
     }
 
 

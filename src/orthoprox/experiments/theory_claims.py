@@ -113,7 +113,7 @@ def statements(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
         worst = worst_infeasibility(runs)
         lines.append(
             (
-                "every iterate is feasible, all methods",
+                "every recorded iterate is feasible, all methods",
                 _word(worst <= FEASIBLE),
                 f"the norm of X'X - I is at most {worst:.1e}",
             )

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from orthoprox._fields import replace
 from orthoprox._files import WriteFailed
 from orthoprox.datasets import DataUnavailable
 from orthoprox.experiments.single import execute
@@ -18,7 +19,9 @@ from orthoprox.experiments.store import write
 def answer(order: dict[str, Any]) -> dict[str, Any]:
     """Run a job and store its result; return its error, if any."""
     try:
-        write(Path(order["file"]), execute(Job(**order["job"]), order["data_folder"]))
+        archive = execute(Job(**order["job"]), order["data_folder"])
+        facts = {**archive.facts, "processes": order.get("processes")}
+        write(Path(order["file"]), replace(archive, facts=facts))
     except Exception as error:  # the other runs go on, whatever a user's solver or a full disk does
         kinds = {"data": isinstance(error, DataUnavailable), "unwritten": isinstance(error, WriteFailed)}
         return {"error": f"{type(error).__name__}: {error}", **kinds}
