@@ -1,7 +1,5 @@
 """How commands end that do not come to their own end: Ctrl-C, a full disk, a solver that leaves."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json
@@ -37,13 +35,6 @@ def full_disk(size):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-@pytest.fixture
-def no_figures(monkeypatch):
-    """Figures take longer than small runs."""
-    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda *_: b"a picture")
-    monkeypatch.setattr("orthoprox.experiments.outputs.draw", lambda *_, **__: [])
 
 
 class Interrupting(OADMMEP):
