@@ -1,7 +1,5 @@
 """Every example runs, on small data, and ends with a picture. What the pictures show is tested where it is computed."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re

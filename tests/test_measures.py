@@ -1,7 +1,5 @@
 """What is measured at a point, against formulas written out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

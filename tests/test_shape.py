@@ -1,10 +1,7 @@
 """How large the parts of the default solver may get."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 
 from orthoprox.solvers import oadmm
@@ -14,12 +11,12 @@ PLAIN = (0, 1, 2, 0.5)
 """Numbers that say nothing: every other one is a choice that needs a name."""
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
+def trees():
     for file in sorted(PACKAGE.glob("*.py")):
         yield file.name, ast.parse(file.read_text("utf-8"))
 
 
-def literals() -> list[tuple[str, int, float]]:
+def literals():
     """Numbers in the package other than the plain ones, with file and line."""
     return [
         (name, node.lineno, node.value)
@@ -32,7 +29,7 @@ def literals() -> list[tuple[str, int, float]]:
     ]
 
 
-def function_lengths() -> dict[str, int]:
+def function_lengths():
     """Lines of every function, without its docstring."""
     found = {}
     for name, tree in trees():
@@ -44,7 +41,7 @@ def function_lengths() -> dict[str, int]:
     return found
 
 
-def state_fields() -> list[str]:
+def state_fields():
     return [field.name for field in dataclasses.fields(oadmm.OADMMState)]
 
 

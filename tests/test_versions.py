@@ -1,7 +1,5 @@
 """What makes the tests independent of the day on which the dependencies were installed."""
 
-from __future__ import annotations
-
 import pkgutil
 import runpy
 import warnings

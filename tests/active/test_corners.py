@@ -1,7 +1,5 @@
 """Corners, where two columns meet in one row: the cheapest way out of all, and runs that used to stay in one."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

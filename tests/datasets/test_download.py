@@ -1,7 +1,5 @@
 """Downloads from a server of our own: good, wrong, cut off, refused."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 

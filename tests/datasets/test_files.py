@@ -1,7 +1,5 @@
 """A user's own files."""
 
-from __future__ import annotations
-
 import gzip
 import os
 

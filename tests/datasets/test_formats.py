@@ -1,7 +1,5 @@
 """Readers of published formats, on files made here."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import struct

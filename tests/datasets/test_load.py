@@ -1,7 +1,5 @@
 """Names, sizes and the datasets that need no file."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pitprops correlations against what has been published about them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from orthoprox.datasets import pitprops

@@ -1,7 +1,5 @@
 """The real datasets, where their folder is at hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

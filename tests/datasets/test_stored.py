@@ -1,7 +1,5 @@
 """Files in folders: found, checked, read, refused."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
