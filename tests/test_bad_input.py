@@ -165,14 +165,10 @@ def test_a_gradient_that_does_not_match_its_value(expression):
         refused(lambda solver=solver: solve(problem, solver), ValueError, match)
 
 
-def test_a_gradient_that_matches_is_let_through_and_can_be_checked():
+def test_a_gradient_that_matches_is_let_through():
     problem = Problem.of(Smooth(right) @ Difference() - SmoothConvex(right) + L1(), over=M)
     assert np.isfinite(solve(problem, stop=Iterations(3)).objective)
-    X = M.random(0)
-    assert check_gradient(Smooth(right), X).ok
-    found = check_gradient(Smooth(wrong), X)
-    assert not found.ok
-    assert found.error == pytest.approx(0.5, rel=0.1)
+    assert check_gradient(Smooth(wrong), M.random(0)).error == pytest.approx(0.5, rel=0.1)
 
 
 def test_a_solver_asked_for_a_problem_outside_its_scope():

@@ -14,11 +14,8 @@ A = np.array([[0.0, 1.5, 2.0], [3.0, 0.0, 0.0]])
 
 
 MARKET = b"%%%%MatrixMarket matrix coordinate %s\n% a comment\n\n".replace(b"% a", b"%% a")
-HEADER = (
-    b"\x93NUMPY\x01\0v\0"
-    + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 3000000), }".ljust(117)
-    + b"\n"
-)
+HEADER = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 3000000), }".ljust(117)
+HEADER = b"\x93NUMPY\x01\0v\0" + HEADER + b"\n"
 LINES = "1 2:1.5 3:2\n1 1:3\n"
 SAVE = {
     "a.npy": lambda file: np.save(file, A),
@@ -84,11 +81,7 @@ def test_tables_with_and_without_names(tmp_path, text, names):
         ("a.npy", b"", "cannot be read as .npy"),
         ("a.npz", b"PK\x03\x04 and no more", "cannot be read as .npz"),
         ("a.mtx", b"nothing of the kind\n", "does not begin with '%%MatrixMarket matrix"),
-        (
-            "a.mtx",
-            MARKET % b"complex general" + b"1 1 1\n1 1 2 3\n",
-            "it must hold real numbers; it holds complex ones",
-        ),
+        ("a.mtx", MARKET % b"complex general" + b"1 1 1\n1 1 2 3\n", "real numbers; it holds complex ones"),
         ("a.mtx", MARKET % b"real general" + b"2 2 1\n1 1 5x\n", "cannot be read as .mtx"),
         ("a.mtx", MARKET % b"real general" + b"2 2 1\n1 1 5\0\n", "it holds bytes that are no text"),
         ("a.mtx", MARKET % b"real general" + b"2 2 1\n1 3 5\n", "a column is not a whole number from 1 to 2"),
@@ -152,11 +145,10 @@ def test_matrix_market_says_what_scipy_says(tmp_path, rng, field, symmetry, spar
     B = {"general": B[:, :3], "symmetric": B + B.T, "skew-symmetric": B - B.T}[symmetry]
     if field == "pattern" and (not sparse or symmetry == "skew-symmetric"):
         return  # there is no such file
-    mmwrite(
-        tmp_path / "a.mtx", coo_array(B != 0 if field == "pattern" else B) if sparse else B, "", field, 17, symmetry
-    )
+    B = B != 0 if field == "pattern" else B
+    mmwrite(tmp_path / "a.mtx", coo_array(B) if sparse else B, "", field, 17, symmetry)
     C = read_matrix(tmp_path / "a.mtx")[0]
-    assert np.array_equal(C.toarray() if sparse else C, B != 0 if field == "pattern" else B)
+    assert np.array_equal(C.toarray() if sparse else C, B)
 
 
 def test_no_file_and_no_known_ending(tmp_path):

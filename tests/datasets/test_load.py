@@ -91,6 +91,9 @@ def test_a_digest_is_of_the_numbers_whatever_their_order_in_memory():
     assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8")) != digest_of(A.T)
 
 
-def test_every_dataset_says_where_it_is_from():
+def test_every_dataset_says_where_it_is_from_and_every_public_file_has_an_address_and_a_checksum():
     for name, dataset in DATASETS.items():
         assert dataset.name == name and dataset.summary and dataset.source and dataset.licence
+        for file in getattr(dataset.origin, "public", ()):
+            assert file.url.startswith("https://") and file.url.endswith("/" + file.name)
+            assert len(file.sha256) == 64 and int(file.sha256, 16)

@@ -33,3 +33,9 @@ def test_counts_are_kept_exactly_f_is_stationary_on_them_and_a_greedy_support_is
     greedily = greedy(C, 3, wish.get("n_nonzero") or sum(caps), caps)
     reached = sum(np.linalg.eigvalsh(C[np.ix_(on, on)])[-1] for on in greedily.T)
     assert fitted.explained_variance_.sum() >= reached - 1e-9
+
+
+@pytest.mark.parametrize(("total", "caps"), [(5, 4), (6, [1, 4, 4]), (20, [2, 3, 1])], ids=str)
+def test_both_counts_hold(total, caps):
+    found = SparsePCA(3, n_nonzero=total, n_nonzero_per_component=caps).fit(X).n_nonzero_
+    assert np.sum(found) == min(total, np.sum(np.broadcast_to(caps, 3))) and np.all(found <= caps)

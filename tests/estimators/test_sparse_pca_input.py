@@ -217,11 +217,3 @@ def test_an_allowance_has_both_counts():
     for caps, total in (((4, 4, 4), 5), ((1, 9, 2), 6), ((3, 3), 2), ((2, 2), 9)):
         level = Allowance(total, caps).level()
         assert sum(level) == min(total, sum(caps)) and all(1 <= a <= b for a, b in zip(level, caps, strict=True))
-
-
-@pytest.mark.parametrize(("total", "caps"), [(5, 4), (6, [1, 4, 4]), (20, [2, 3, 1])], ids=str)
-def test_both_counts_hold(total, caps, X):
-    fitted = SparsePCA(3, n_nonzero=total, n_nonzero_per_component=caps).fit(X)
-    assert orthonormal(fitted)
-    assert np.sum(fitted.n_nonzero_) == min(total, np.sum(np.broadcast_to(caps, 3)))
-    assert np.all(fitted.n_nonzero_ <= caps)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from experiments.tiny import mischief
-from orthoprox.experiments.methods import fingerprint, make_solver
+from orthoprox.experiments.methods import make_solver
 from orthoprox.solvers import OADMMEP
 
 
@@ -36,9 +36,3 @@ def test_a_mistake_gets_a_sentence_every_time(tmp_path, reference, settings, err
     for _ in range(2):
         with pytest.raises(error, match=sentence):
             make_solver(reference.format(file=tmp_path / "mischief.py", broken=tmp_path / "broken.py"), settings)
-
-
-def test_only_files_have_a_fingerprint(tmp_path):
-    (method,) = mischief(tmp_path, "Talks")
-    assert len(fingerprint(method.solver)) == 12
-    assert fingerprint("oadmm") == fingerprint("module:Class") == fingerprint("randn-10-5") == ""

@@ -54,14 +54,6 @@ def test_every_run_is_made_once(tmp_path):
     assert table(folder, tiny()) == before
 
 
-def test_a_job_is_hashed_once(tmp_path, monkeypatch):
-    counted = []
-    monkeypatch.setattr("orthoprox.experiments.spec.fingerprint", lambda name: counted.append(name) or "")
-    jobs = jobs_of(tiny(datasets=("randn-40-12",), seeds=(0,)))
-    assert run(jobs, tmp_path).done == 3
-    assert len(counted) == 2 * len(jobs)  # of the solver and of the data
-
-
 def test_a_run_that_fails_does_not_keep_the_others(tmp_path):
     experiment = tiny(
         datasets=("randn-40-12",),

@@ -27,6 +27,8 @@ def test_the_slope_at_zero_is_the_weight_and_the_scale_of_the_data_plays_no_part
     assert penalty_of(problem, E) == pytest.approx(0.7e-6, rel=1e-5)
     error = np.sum((D - D @ X @ X.T) ** 2) / 80  # all have the same smooth part
     assert problem.objective(X) == pytest.approx(error + penalty_of(problem, X))
+    if penalty == "group":  # the lengths of rows
+        assert penalty_of(problem, 2 * X) == pytest.approx(1.4 * np.linalg.norm(X, axis=1).sum())
     # Data times c and weight times c^2 is the same problem times c^2.
     big = sparse_pca(1e4 * D, n_components=3, weight=0.7e8, penalty=penalty)
     assert big.objective(X) == pytest.approx(1e8 * problem.objective(X), rel=1e-12)
@@ -40,12 +42,6 @@ def test_they_are_constant_beyond_so_many_mean_entries(rng, penalty, setting, us
         problem = sparse_pca(D, n_components=1, weight=1.0, penalty=penalty, **given)
         cost = [penalty_of(problem, np.eye(n, 1) * size * flat / math.sqrt(n)) for size in (0.98, 1.0, 1.02, 9.0)]
         assert cost[0] < cost[1] == pytest.approx(cost[2], rel=1e-12) and cost[3] == pytest.approx(cost[1], rel=1e-12)
-
-
-def test_the_group_penalty_adds_up_the_lengths_of_rows(D, rng):
-    X = rng.standard_normal((12, 3))
-    problem = sparse_pca(D, n_components=3, weight=0.7, penalty="group")
-    assert penalty_of(problem, X) == pytest.approx(0.7 * np.linalg.norm(X, axis=1).sum())
 
 
 def planted(rng, m=400, n=30):

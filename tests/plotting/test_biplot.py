@@ -61,21 +61,3 @@ def test_classes_are_told_apart_without_colour(scores):
     assert np.array_equal(yes.get_offsets(), scores[::2, :2]) and np.array_equal(no.get_offsets(), scores[1::2, :2])
     shapes = [collection.get_paths()[0].vertices for collection in (no, yes)]
     assert shapes[0].shape != shapes[1].shape
-
-
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ({"scores": np.ones((5, 2))}, r"a column for each of the 3 components; given shape \(5, 2\)"),
-        ({"scores": np.ones(3)}, "scores must be a matrix"),
-        ({"pair": (0, 3)}, r"two different components from 0 to 2; given \(0, 3\)"),
-        ({"pair": (1, 1)}, "two different components"),
-        ({"pair": (-1, 1)}, "two different components"),
-        ({"classes": ["a"]}, "one class for each of the 20 samples"),
-        ({"names": ["a"]}, "one name for each of the 4 features"),
-        ({"top": 0}, "top must be"),
-    ],
-)
-def test_bad_shapes_get_a_sentence(more, sentence, scores):
-    with pytest.raises(ValueError, match=sentence):
-        biplot(V, **{"scores": scores, **more})

@@ -62,18 +62,3 @@ def test_a_path_of_the_estimators_is_drawn_on_given_axes(rng):
     assert np.array_equal(ax.lines[0].get_ydata(), found.variance_ratio)
     assert ax.lines[1].get_ydata() == pytest.approx(1 - found.error)
     assert set(ax.lines[2].get_xdata()) == {found.best_one_se}
-
-
-@pytest.mark.parametrize(
-    ("given", "kind", "sentence"),
-    [
-        (3.0, TypeError, "path must be what sparse_pca_path gives, with n_nonzero as a row of numbers; given float"),
-        (path(variance_ratio=[]), TypeError, "variance_ratio as a row of numbers"),
-        (path(variance_ratio=["a"]), TypeError, "variance_ratio as a row of numbers"),
-        (path(variance_ratio=[0.5]), ValueError, "a number for each n_nonzero; given 1 and 3"),
-        (path(error=[0.1, 0.2, 0.3]), TypeError, "error_se as a row"),
-    ],
-)
-def test_what_is_no_path_gets_a_sentence(given, kind, sentence):
-    with pytest.raises(kind, match=sentence):
-        sparsity_path(given)
