@@ -21,11 +21,6 @@ def module(file):
     return example
 
 
-def test_there_are_examples():
-    assert {"digits_loadings", "topics", "genes"} <= set(EXAMPLES)
-    assert "own_solver" not in EXAMPLES  # it has no picture, and a test of its own
-
-
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_opens_with_a_question_and_ends_with_a_picture(name, tmp_path, tmp_path_factory, monkeypatch):
     from matplotlib.image import imread

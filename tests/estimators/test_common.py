@@ -177,39 +177,22 @@ def test_a_warm_start_begins_where_the_last_fit_ended(estimator, X, monkeypatch)
 
 
 @each_class
-def test_ctrl_c_keeps_what_there_is(estimator, X, plain, monkeypatch):
+@pytest.mark.parametrize("place", ["step", "_start", "_finish", "_last_stage", "_store"])
+def test_ctrl_c_in_a_run_or_between_the_stages_keeps_what_there_is(estimator, place, X, plain, monkeypatch):
     estimator = iterating(estimator)
-    method = type(plain(estimator).result_.solver)
-    step, calls = method.step, []
-
-    def interrupted(self, problem, state):
-        calls.append(state)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return step(self, problem, state)
-
-    monkeypatch.setattr(method, "step", interrupted)
-    with pytest.warns(ConvergenceWarning, match="interrupted in run 1 of 3"):
-        fitted = clone(estimator).set_params(n_init=3, tol=0.0).fit(X)
-    V = orthonormal(fitted)
-    assert len(calls) == 2 and np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
-
-
-@each_class
-@pytest.mark.parametrize("place", ["_start", "_finish", "_last_stage", "_store"])
-def test_ctrl_c_between_the_stages_keeps_what_there_is(estimator, place, X, monkeypatch):
-    estimator = iterating(estimator)
-    method, moments = getattr(type(estimator), place), []
+    owner = type(plain(estimator).result_.solver) if place == "step" else type(estimator)
+    method, moments = getattr(owner, place), []
 
     def interrupted(self, *given, **rest):
         if moments.pop():
             raise KeyboardInterrupt
         return method(self, *given, **rest)
 
-    monkeypatch.setattr(type(estimator), place, interrupted)
-    moments += [False, False, True, False] if place == "_start" else [False, False, True]
-    with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        fitted = clone(estimator).set_params(n_init=2, tol=1e-2).fit(X)
+    monkeypatch.setattr(owner, place, interrupted)
+    # from the end: in the second step, after which there is none, in the second start, or the first time
+    moments += {"step": [True, False], "_start": [False, False, True, False]}.get(place, [False, False, True])
+    with pytest.warns(ConvergenceWarning, match="interrupted in run 1 of 2" if place == "step" else "was interrupted"):
+        fitted = clone(estimator).set_params(n_init=2, tol=0.0 if place == "step" else 1e-2).fit(X)
     V = orthonormal(fitted)
     assert fitted.result_.status is Status.INTERRUPTED and np.max(np.abs(V @ V.T - np.eye(2))) <= 1e-12
     moments[:] = [True]
