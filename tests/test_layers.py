@@ -37,20 +37,11 @@ def libraries(source):
     return roots - sys.stdlib_module_names - {"orthoprox"}
 
 
-# The instruments first: a check that finds nothing anywhere would pass.
-
-
-def test_imports_are_found_wherever_they_stand():
+def test_the_instruments_find_imports_wherever_they_stand_and_the_package():
     source = "import numpy as np, os\ndef f():\n    from torch.linalg import svd\nif 0:\n    import jax.numpy\n"
     assert libraries(source) == {"numpy", "torch", "jax"}
-
-
-def test_the_package_was_found():
     assert Path(orthoprox.__file__).resolve().parent == PACKAGE
     assert all(files(PACKAGE / layer) for layer in MATHEMATICS)
-
-
-# The rules.
 
 
 def test_import_contracts(capsys, monkeypatch):

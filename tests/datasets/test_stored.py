@@ -103,13 +103,3 @@ def test_why_unavailable_looks_and_does_not_read(tmp_path, monkeypatch, cache_of
     }.items():
         with pytest.raises(ValueError, match=sentence):
             why_unavailable(name, folder=tmp_path)
-
-
-def test_states_without_a_network(tmp_path, cache_of_the_test):
-    origin = DATASETS["tiny"].origin
-    assert origin.states(None) == [(cache_of_the_test / "tiny.mat", "missing")]
-    assert origin.states(tmp_path) == [(tmp_path / "tiny.npz", "missing")]
-    (tmp_path / "tiny.mat").write_bytes(ORIGINAL)
-    assert origin.states(tmp_path) == [(tmp_path / "tiny.mat", "ok")]
-    (tmp_path / "tiny.npz").write_bytes(PACKED[1:])
-    assert origin.states(tmp_path) == [(tmp_path / "tiny.npz", "damaged")]

@@ -6,25 +6,10 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from draws import sparse
+from draws import contaminated, sine, sparse
 from orthoprox.estimators import DualPCP, RobustSubspace
 from orthoprox.models import Reweighting
 from orthoprox.solvers import OADMM
-
-
-def contaminated(seed, *, n=20, d=3, inliers=60, outliers=40, noise=0.0, offset=0.0, even=False):
-    """Inliers on an affine subspace with standard deviations d, ..., 2, 1 (or 1) along it, and outliers around them."""
-    rng = np.random.default_rng(2000 + seed)
-    U = np.linalg.qr(rng.standard_normal((n, d)))[0].T
-    p = offset * rng.standard_normal(n)
-    spread = np.ones(d) if even else np.arange(d, 0, -1)
-    good = rng.standard_normal((inliers, d)) * spread @ U + noise * rng.standard_normal((inliers, n))
-    return np.vstack([good, 2 * rng.standard_normal((outliers, n))]) + p, U, p
-
-
-def sine(U, V):
-    """The sine of the largest angle between the spans of two sets of orthonormal rows."""
-    return np.linalg.norm(V - V @ U.T @ U, 2)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7])

@@ -54,7 +54,9 @@ def test_planted_groups_are_found(wish):
     assert np.allclose(fitted.components_, groups / np.sqrt(PER), atol=0.1)
 
 
-def test_without_zeros_it_is_pca():
+def test_without_zeros_it_is_pca_and_needs_no_step():
+    flat = np.random.default_rng(12).standard_normal((40, 15))  # no gap between the variances
+    assert SparsePCA(3, n_nonzero=1.0).fit(flat).n_iter_ == 0
     X, _ = planted()
     for wish in ({"n_nonzero": 1.0}, {"weight": 0.0}, {"n_nonzero_per_component": 12}):
         fitted, pca = SparsePCA(3, **wish, n_init=2, random_state=0).fit(X), PCA(3).fit(X)
@@ -63,25 +65,6 @@ def test_without_zeros_it_is_pca():
         assert np.allclose(fitted.explained_variance_, pca.explained_variance_)
         assert np.allclose(fitted.explained_variance_ratio_, pca.explained_variance_ratio_)
         assert np.allclose(fitted.adjusted_variance_ratio_, pca.explained_variance_ratio_, atol=1e-6)
-
-
-def test_the_principal_components_themselves_need_no_step():
-    X = np.random.default_rng(12).standard_normal((40, 15))  # no gap between the variances
-    assert SparsePCA(3, n_nonzero=1.0).fit(X).n_iter_ == 0
-
-
-def test_of_several_starts_the_best_is_kept(monkeypatch):
-    X, run, objectives = np.random.default_rng(8).standard_normal((25, 11)), SparsePCA._run, []
-
-    def watched(*given, **settings):
-        result = run(*given, **settings)
-        objectives.append(result.objective)
-        return result
-
-    monkeypatch.setattr(SparsePCA, "_run", watched)
-    fitted = SparsePCA(3, n_nonzero=7, n_init=6, solver="oadmm", random_state=0).fit(X)
-    assert len(objectives) == 6 and max(objectives) > min(objectives) + 1e-3
-    assert fitted.result_.objective == min(objectives)
 
 
 def test_variances_add_up_to_what_a_reconstruction_keeps():

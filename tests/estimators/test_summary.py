@@ -58,15 +58,12 @@ def test_frames_and_html(fitted, monkeypatch):
         summary.loadings()
 
 
-def test_html_shows_names_as_they_are():
+def test_html_shows_names_as_they_are_and_before_a_fit_there_is_no_summary():
     frame = pandas.DataFrame(np.diag([3.0, 2.0, 1.0]), columns=["<b>", "a&b", "c"])
     html, cells = SparsePCA(2, n_nonzero=2).fit_covariance(frame).summary()._repr_html_(), []
     reader = HTMLParser()
     reader.handle_data = cells.append
     reader.feed(html)
     assert "<b> 1.000" in cells and "a&b 1.000" in cells and html.count("<tr>") == 3
-
-
-def test_before_a_fit_there_is_none():
     with pytest.raises(NotFittedError):
         SparsePCA().summary()

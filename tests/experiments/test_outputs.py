@@ -32,7 +32,7 @@ def results():
     return Results((experiment,), tuple(runs), ())
 
 
-def test_the_csv_has_every_run_with_its_numbers(results):
+def test_tables_have_every_run_with_its_numbers(results):
     lines = list(csv.DictReader(as_csv(results.runs).splitlines()))
     assert len(lines) == 16 and tuple(lines[0]) == COLUMNS
     wanted = {"method": "A", "dataset": "randn-40-12", "seed": "0", "k": "4", "kept": "0.1", "objective": "0.1"}
@@ -40,9 +40,6 @@ def test_the_csv_has_every_run_with_its_numbers(results):
     assert {name: lines[0][name] for name in wanted} == wanted
     (line,) = csv.DictReader(as_csv([made_up("A", 1 / 3)]).splitlines())
     assert line["objective"] == "0.3333333"
-
-
-def test_tables_for_people(results):
     assert as_markdown(results.runs).count("\n") == 18
     assert "| randn-40-12 | 5 | 4 | A | 0 | 0.1 | 1.0e-01 | 5, 4 | 50.0 % | 7 | 1.50 |" in as_markdown(results.runs)
     head, first, *rest = as_text(results.runs).splitlines()

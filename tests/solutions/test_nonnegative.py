@@ -1,6 +1,5 @@
 """Nonnegative PCA and orthogonal NMF as problems: what they claim to be, and planted answers."""
 
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
