@@ -112,16 +112,13 @@ def test_what_a_term_cannot_be_bound_to_or_weighed_with(term):
         refused(lambda factor=factor: factor * term, (TypeError, ValueError), "The weight of .* must be")
 
 
-def test_zero_columns_are_noted_and_harmless():
+def test_zero_columns_are_noted_and_no_variance_or_as_many_components_as_features_are_fine():
     data = D.copy()
     data[:, [1, 4]] = 0.0
     result = solve(sparse_pca(data, n_components=2, weight=0.1), stop=Iterations(200))
     assert result.notes == ("2 of the 6 columns of D are zero: they carry no variance and may be dropped",)
     assert np.isfinite(result.objective)
     assert PROBLEM.notes == ()
-
-
-def test_data_that_are_all_zero_and_as_many_components_as_features_are_fine():
     for data, r in ((np.zeros((5, 4)), 2), (D, 6)):
         result = solve(sparse_pca(data, n_components=r, weight=0.1), stop=Iterations(20))
         assert np.isfinite(result.objective) and result.infeasibility < 1e-12

@@ -76,18 +76,10 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch,
     assert (rest["present"], rest["done"], len(rest["runs"])) == (there, 4 - there, 4)
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """The experiments a command would run, by name."""
-    found = {}
-    monkeypatch.setattr(
-        "orthoprox.cli.reproduce.run_experiments",
-        lambda experiments, out, **_: found.update({e.name: e for e in experiments}),
-    )
-    return found
-
-
-def test_budgets_and_seeds_are_those_asked_for(asked):
+def test_budgets_and_seeds_are_those_asked_for(monkeypatch):
+    asked = {}
+    run = lambda experiments, out, **_: asked.update({e.name: e for e in experiments})
+    monkeypatch.setattr("orthoprox.cli.reproduce.run_experiments", run)
     invoke("reproduce", "figure1", "theory", "--seeds", 2, "--iterations", 7)
     assert (asked["figure1"].seeds, asked["figure1"].iterations, asked["figure1"].seconds) == ((0, 1), 7, None)
     invoke("reproduce", "all", "--seconds", 1.5)

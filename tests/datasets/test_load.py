@@ -15,6 +15,8 @@ def test_random_data_are_the_generators_numbers_prepared():
     A = np.random.default_rng(5).standard_normal((40, 7))
     assert np.array_equal(load("randn-40-7", seed=5, raw=True).X, A)
     assert data.checksum == hashlib.sha256(A.astype("<f8").tobytes()).hexdigest()
+    # of the numbers, whatever their order in memory
+    assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8")) != digest_of(A.T)
     A = A / np.linalg.norm(A, axis=0)
     assert np.allclose(data.X, A - A.mean(axis=0), rtol=0, atol=1e-15)
     assert data.name == "randn-40-7" and data.X.flags.c_contiguous and data.X.dtype == np.float64
@@ -76,11 +78,6 @@ def test_bundled_data_are_checked_and_come_without_blank_pixels(monkeypatch):
     with pytest.raises(DataDamaged, match="not the expected ones: expected sha256 8f26"):
         load("digits")
     assert load("digits", check=False).X.shape == (3, 3)
-
-
-def test_a_digest_is_of_the_numbers_whatever_their_order_in_memory():
-    A = np.arange(6.0).reshape(2, 3)
-    assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8")) != digest_of(A.T)
 
 
 def test_every_dataset_says_where_it_is_from_and_every_public_file_has_an_address_and_a_checksum():

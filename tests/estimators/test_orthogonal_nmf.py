@@ -76,7 +76,11 @@ def test_a_sample_of_zeros_belongs_nowhere(kind):
     assert model.objective_ == pytest.approx(0, abs=1e-15) and model.score(kind(X)) == pytest.approx(1)
 
 
-def test_more_components_than_samples_that_differ_from_zero():
+def test_as_many_components_as_samples_and_more_than_differ_from_zero():
+    X = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [5.0, 0.0, 1.0]])
+    model = OrthogonalNMF(n_components=4, random_state=0).fit(X)
+    assert sorted(model.labels_.tolist()) == [0, 1, 2, 3] and model.score(X) == pytest.approx(1)
+    assert OrthogonalNMF(n_components=1).fit([[3.0, 4.0]]).components_.tolist() == [[0.6, 0.8]]
     X = np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
     model = OrthogonalNMF(n_components=3, random_state=0).fit(X)
     assert np.max(np.abs(model.W_.T @ model.W_ - np.eye(3))) <= 1e-12
@@ -84,13 +88,6 @@ def test_more_components_than_samples_that_differ_from_zero():
     assert model.labels_.tolist() == [0, -1, -1] and np.all(np.isfinite(model.transform(X)))
     nothing = OrthogonalNMF(n_components=2).fit(np.zeros((3, 2)))
     assert nothing.score(np.zeros((3, 2))) == 1.0 and nothing.labels_.tolist() == [-1] * 3
-
-
-def test_a_sample_for_each_component():
-    X = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [5.0, 0.0, 1.0]])
-    model = OrthogonalNMF(n_components=4, random_state=0).fit(X)
-    assert sorted(model.labels_.tolist()) == [0, 1, 2, 3] and model.score(X) == pytest.approx(1)
-    assert OrthogonalNMF(n_components=1).fit([[3.0, 4.0]]).components_.tolist() == [[0.6, 0.8]]
 
 
 def test_a_warm_start_serves_other_samples_of_the_same_features(rng):

@@ -44,22 +44,15 @@ def test_they_are_constant_beyond_so_many_mean_entries(rng, penalty, setting, us
         assert cost[0] < cost[1] == pytest.approx(cost[2], rel=1e-12) and cost[3] == pytest.approx(cost[1], rel=1e-12)
 
 
-def planted(rng, m=400, n=30):
-    """Two components on the features 0..3 and 4..7, in noise."""
-    V = np.zeros((n, 2))
-    V[:4, 0] = V[4:8, 1] = 0.5
-    return rng.standard_normal((m, 2)) * [4.0, 3.0] @ V.T + 0.5 * rng.standard_normal((m, n)), V
-
-
 @pytest.mark.parametrize(("penalty", "flat"), [("mcp", {"gamma": 2.5}), ("scad", {"a": 2.5})])
 def test_large_loadings_are_not_shrunk(rng, penalty, flat):
     # The planted loadings are 0.5 and the penalty is constant from 2.5 / sqrt(30) = 0.46 on. So the solution is PCA of
     # the planted features alone.
-    D, V = planted(rng)
-    m = len(D)
-    best = np.zeros((30, 2))
+    V, best = np.zeros((2, 30, 2))
+    V[:4, 0] = V[4:8, 1] = 0.5
+    D = rng.standard_normal((400, 2)) * [4.0, 3.0] @ V.T + 0.5 * rng.standard_normal((400, 30))
     for rows, j in ((slice(0, 4), 0), (slice(4, 8), 1)):
-        best[rows, j] = np.linalg.eigh(D[:, rows].T @ D[:, rows] / m)[1][:, -1]
+        best[rows, j] = np.linalg.eigh(D[:, rows].T @ D[:, rows] / 400)[1][:, -1]
     result = solve(sparse_pca(D, n_components=2, weight=0.4, penalty=penalty, **flat), X0=np.linalg.qr(V + 0.05)[0])
     assert result.converged
     assert np.array_equal(result.y != 0, V != 0)

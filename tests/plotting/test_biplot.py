@@ -32,10 +32,7 @@ def test_points_are_scores_and_arrows_are_loadings(scores):
     assert second / np.linalg.norm(second) == pytest.approx([0.6, -0.8])
     assert np.linalg.norm(first) == pytest.approx(0.9 * np.linalg.norm(scores[:, [2, 0]], axis=1).max())
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("component 3", "component 1")
-
-
-def test_arrows_keep_their_proportions_and_the_longest_come_first(scores):
-    ax = biplot(V, scores, NAMES, top=2)
+    ax = biplot(V, scores, NAMES, top=2)  # the longest come first, in proportion
     assert list(tips(ax)) == ["b", "c"]
     lengths = [np.linalg.norm(tip) for tip in arrows(ax)]
     assert lengths[1] / lengths[0] == pytest.approx(0.8)

@@ -20,6 +20,8 @@ def test_the_curve_is_the_path():
     (line,) = ax.lines
     assert np.array_equal(line.get_xdata(), COUNTS) and np.array_equal(line.get_ydata(), KEPT)
     assert ax.get_legend() is None and ax.get_xscale() == "linear"
+    assert sparsity_path(path(n_nonzero=[5, 10, 50])).get_xscale() == "linear"
+    assert sparsity_path(path(n_nonzero=[5, 10, 51])).get_xscale() == "log"  # counts of many sizes
 
 
 def test_left_out_samples_have_a_curve_a_band_and_a_choice():
@@ -44,11 +46,6 @@ def test_a_band_reaches_up_to_the_bound():
     assert {(5.0, 0.4), (5.0, 0.5), (10.0, 0.65), (40.0, 0.7)} <= corners
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["of the samples", "up to what any components can keep"]
-
-
-def test_counts_of_many_sizes_have_a_logarithmic_axis():
-    assert sparsity_path(path(n_nonzero=[5, 10, 50])).get_xscale() == "linear"
-    assert sparsity_path(path(n_nonzero=[5, 10, 51])).get_xscale() == "log"
 
 
 def test_a_path_of_the_estimators_is_drawn_on_given_axes(rng):
