@@ -55,7 +55,7 @@ class Own(L1):
 
 OTHERS = [np.ones(shape) for shape in ((6, 3), (5, 2), (2, 6), (6,))]
 WIDE = terms.ComposedQuadratic(Quadratic(np.eye(3)), Matrix(np.ones((3, 6))))
-REFUSED = [
+VALUES = [
     # shapes that do not fit
     (lambda: Problem(M=Stiefel(5, 2), f=terms.ExplainedVariance(D)), "data of f need matrices with 6 rows.* n = 5"),
     (lambda: Problem(M=Stiefel(5, 2), h=L1(), A=Matrix(D)), "A acts on matrices with 6 rows; given one w"),
@@ -68,6 +68,12 @@ REFUSED = [
     (lambda: solve(Problem(M=M, h=terms.WeightedL1(np.ones((5, 2))))), "h = WeightedL1 could not be evaluated at a"),
     (lambda: solve(Problem(M=M, f=Smooth(lambda X: 1 / 0))), "f = Smooth could not .* division by zero"),
     (lambda: solve(Problem(M=M, h=Own())), r"h = Own must give an array of .* \(6, 2\); it gave \(6, 1\)"),
+    (lambda: solve(PROBLEM, "oadm-ep"), "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"),
+    # no start
+    *((lambda X0=X0: solve(PROBLEM, X0=X0), rf"X0 must .*\(6, 2\); given {re.escape(str(X0.shape))}") for X0 in OTHERS),
+    (lambda: solve(PROBLEM, X0=[[1.0, 0.0]] * 6), r"X0 must have shape \(6, 2\); given list"),
+]
+TYPES = [
     # parts in the wrong place
     (lambda: Problem(M=(6, 2)), "M must be a Stiefel manifold; given tuple"),
     (lambda: Problem(M=M, f=L1()), "f must be a smooth term; given L1"),
@@ -80,18 +86,15 @@ REFUSED = [
     (lambda: Problem.of(L1(), over=(6, 2, 1)), r"over must be a Stiefel .* given \(6, 2, 1\)"),
     (lambda: Problem.of(L1(), over="62"), "over must be a Stiefel .* given '62'"),
     (lambda: solve(Quadratic(np.eye(6)) + L1()), "problem must be a Problem; given Expression. Build one"),
-    (lambda: solve(PROBLEM, "oadm-ep"), "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"),
     (lambda: solve(PROBLEM, type(SOLVERS["oadmm-ep"])), "name of a solver or a Solver; given ABCMeta"),
     (lambda: named("oadmm-ep", beta=1.0), "oadmm-ep does not take these settings .*; it takes beta0,"),
-    # no start
-    *((lambda X0=X0: solve(PROBLEM, X0=X0), rf"X0 must .*\(6, 2\); given {re.escape(str(X0.shape))}") for X0 in OTHERS),
-    (lambda: solve(PROBLEM, X0=[[1.0, 0.0]] * 6), r"X0 must have shape \(6, 2\); given list"),
 ]
+CASES = [(ValueError, *case) for case in VALUES] + [(TypeError, *case) for case in TYPES]
 
 
-@pytest.mark.parametrize(("make", "match"), REFUSED)
-def test_what_is_none_or_does_not_fit(make, match):
-    refused(make, (TypeError, ValueError), match)
+@pytest.mark.parametrize(("kind", "make", "match"), CASES)
+def test_what_is_none_or_does_not_fit(kind, make, match):
+    refused(make, kind, match)
 
 
 @pytest.mark.parametrize("term", [L1(), L1() + 1.0])

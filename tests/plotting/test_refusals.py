@@ -74,12 +74,10 @@ TYPES = [
     (path(variance_ratio=["a"]), "variance_ratio as a row of numbers"),
     (path(error=[0.1, 0.2, 0.3]), "error_se as a row"),
 ]
+CASES = [(ValueError, *case) for case in VALUES] + [(TypeError, *case) for case in TYPES]
 
 
-@pytest.mark.parametrize(
-    ("kind", "make", "sentence"),
-    [(k, *case) for k, some in ((ValueError, VALUES), (TypeError, TYPES)) for case in some],
-)
+@pytest.mark.parametrize(("kind", "make", "sentence"), CASES)
 def test_a_mistake_gets_a_sentence(kind, make, sentence):
     with pytest.raises(kind, match=sentence):
         make()

@@ -53,23 +53,16 @@ def test_for_one_component_of_nonnegative_data_the_penalty_gives_the_constrained
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_scattered_columns_come_from_different_groups(seed):
+def test_scattered_columns_come_from_different_groups_and_opposite_ones_are_in_two(seed):
     # Exact multiples of orthogonal directions leave nothing once drawn, so any draw takes one of each.
-    factors = np.random.default_rng(seed).random(9) + 0.1
-    D = np.zeros((4, 9))
-    D[np.arange(9) % 4, np.arange(9)] = factors
-    problem = nonnegative_pca(D, n_components=4)
-    X = seed_components(problem, seed, D)
-    assert groups(X) == {(0, 4, 8), (1, 5), (2, 6), (3, 7)}
-    assert float(problem.objective(X)) == pytest.approx(0, abs=1e-15)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_opposite_columns_are_different_groups(seed):
-    D = np.zeros((2, 12))
-    D[0, :3], D[0, 3:6], D[1, 6:9], D[1, 9:] = [1, 2, 3], [-1, -2, -3], [2, 1, 1], [-1, -1, -2]
-    X = seed_components(nonnegative_pca(D, n_components=4), seed, D)
-    assert groups(X) == {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
+    many, few = np.zeros((4, 9)), np.zeros((2, 12))
+    many[np.arange(9) % 4, np.arange(9)] = np.random.default_rng(seed).random(9) + 0.1
+    few[0, :6], few[1, 6:] = [1, 2, 3, -1, -2, -3], [2, 1, 1, -1, -1, -2]
+    apart = {(0, 4, 8), (1, 5), (2, 6), (3, 7)}, {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
+    for D, parts in zip((many, few), apart, strict=True):
+        problem = nonnegative_pca(D, n_components=4)
+        X = seed_components(problem, seed, D)
+        assert groups(X) == parts and float(problem.objective(X)) == pytest.approx(0, abs=1e-15)
 
 
 def test_of_two_draws_the_one_that_leaves_less_is_kept():
