@@ -47,10 +47,8 @@ def test_only_what_is_ours_is_an_error(as_in_make_test, category, ours, module):
 
 
 def test_the_oldest_versions_are_the_lower_bounds():
-    project = {
-        "name": "us",
-        "optional-dependencies": {"a": ["x>=1.2"], "test": ["us[a,b]", "y-z>=3"], "b": ["v>=0.4.1"]},
-    }
+    extras = {"a": ["x>=1.2"], "test": ["us[a,b]", "y-z>=3"], "b": ["v>=0.4.1"]}
+    project = {"name": "us", "optional-dependencies": extras}
     assert list(oldest(project, ["w>=2.0", "us[test]"])) == ["w==2.0", "x==1.2", "v==0.4.1", "y-z==3"]
     with pytest.raises(SystemExit, match="'x<2' in pyproject.toml must be of the form name>=version"):
         list(oldest(project, ["x<2"]))

@@ -86,10 +86,8 @@ def test_k_entries_are_free(no_figures, tmp_path):
 
 
 def test_compressed_modes(no_figures, tmp_path):
-    done = invoke(
-        "solve", "compressed-modes", 32, "-r", 2, "--weight", 0.3, "--solver", "manpg", "--json", "--out", tmp_path
-    )
-    summary = json.loads(done.stdout)
+    call = ("solve", "compressed-modes", 32, "-r", 2, "--weight", 0.3, "--solver", "manpg", "--json")
+    summary = json.loads(invoke(*call, "--out", tmp_path).stdout)
     X = np.load(tmp_path / "loadings.npy")
     assert compressed_modes(32, n_components=2, weight=0.3).objective(X) == pytest.approx(summary["objective"])
     assert summary["grid_points"] == 32 and "variance_explained" not in summary
@@ -148,9 +146,8 @@ def test_dense_data_are_prepared_as_asked(how):
     B = raw / np.linalg.norm(raw, axis=0) if how == "paper" else raw
     D = find_source("digits-80-12", seed=2, folder=None, prepare=how).D
     assert np.allclose(D, B if how == "raw" else B - B.mean(axis=0), rtol=0, atol=1e-13)
-    assert np.array_equal(
-        find_source("digits-80-12", seed=2, folder=None, prepare=None).D, load("digits-80-12", seed=2).X
-    )
+    plain = find_source("digits-80-12", seed=2, folder=None, prepare=None).D
+    assert np.array_equal(plain, load("digits-80-12", seed=2).X)
 
 
 def test_settings_are_numbers_words_true_false_or_none():
@@ -209,9 +206,7 @@ def test_without_matplotlib_the_numbers_are_written(tmp_path, monkeypatch):
     done = invoke("solve", "sparse-pca", "digits-80-12", "--json", "--iterations", 5, "--out", tmp_path)
     summary = json.loads(done.stdout)
     assert done.exit_code == 0 and "orthoprox[plots]" in summary["notes"][-1]
-    assert (
-        sorted(file.name for file in tmp_path.iterdir()) == sorted(set(FILES) - {"run.png"}) == sorted(summary["files"])
-    )
+    assert {file.name for file in tmp_path.iterdir()} == set(FILES) - {"run.png"} == set(summary["files"])
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):

@@ -73,6 +73,9 @@ def test_a_mistake_gets_a_sentence(name, sizes, error, sentence):
 def test_bundled_data_are_checked_and_come_without_blank_pixels(monkeypatch):
     digits, data = DATASETS["digits"], load("digits")
     assert data.X.shape == (1797, 61) and data.name == "digits" and 0 not in data.columns  # a corner is blank
+    raw = load("digits", raw=True).X
+    scaled = raw / np.linalg.norm(raw, axis=0)
+    assert raw.max() == 16 and np.allclose(data.X, scaled - scaled.mean(axis=0))
     other = replace(digits, origin=replace(digits.origin, read=lambda: np.ones((3, 3))))
     monkeypatch.setitem(DATASETS, "digits", other)
     with pytest.raises(DataDamaged, match="not the expected ones: expected sha256 8f26"):

@@ -27,6 +27,10 @@ def test_our_file_and_the_original_give_the_same(tmp_path, name, content):
     assert data.checksum == sha256(content)
     assert list(data.columns) == [0, 1, 3, 4, 5, 6, 7, 8]
     assert (data.source, data.licence) == ("made here", "none")
+    origin = DATASETS["tiny"].origin
+    assert origin.states(folder) == [(folder / name, "ok")]
+    (folder / "tiny.npz").write_bytes(PACKED[1:])  # which goes before the original
+    assert origin.states(folder) == [(folder / "tiny.npz", "damaged")]
 
 
 def test_a_folder_that_is_named_is_the_only_place(tmp_path, monkeypatch, cache_of_the_test):

@@ -49,7 +49,10 @@ VALUES = [
     (fit(SparsePCA(3, weight=-1.0)), "must not be negative"),
     (fit(SparsePCA(3, weight=1e200)), "units of variance"),
     *((fit(SparsePCA(1, scale=s)), "scale must be one of None, 'standard'") for s in ("robust", True, np.ones(3))),
-    *((fit(SparsePCA(effort=e)), "effort must be one of 'fast', 'balanced', 'thorough'; given") for e in ("best", 3)),
+    *(
+        (fit(SparsePCA(effort=e)), "effort must be one of 'fast', 'balanced', 'thorough'; given")
+        for e in ("best", 3, None)
+    ),
     (fit(SparsePCA(1), np.array([[1.0, np.nan], [2.0, 1.0], [0.0, 1.0]])), "contains NaN"),
     (fit(SparsePCA(1), np.ones((5, 3))), "All features of X are constant"),
     (fit(SparsePCA(1), np.full((10, 3), 0.1)), "All features of X are constant"),  # but for rounding

@@ -50,7 +50,5 @@ def test_the_features_that_separate_are_chosen(rng):
 def test_labels_may_be_anything_with_an_order(rng):
     D, y = rng.standard_normal((30, 6)), rng.integers(0, 3, 30)
     X = np.linalg.qr(rng.standard_normal((6, 2)))[0]
-    one, two, three = (
-        sparse_lda(D, labels, n_components=2, weight=0.3).objective(X) for labels in (y, [f"k{i}" for i in y], 0.5 * y)
-    )
-    assert one == two == three
+    kinds = (y, [f"k{i}" for i in y], 0.5 * y)
+    assert len({float(sparse_lda(D, labels, n_components=2, weight=0.3).objective(X)) for labels in kinds}) == 1
