@@ -1,10 +1,8 @@
 """The demonstration."""
 
 import re
-import subprocess
-import sys
 
-from cli.helpers import invoke
+from cli.helpers import invoke, orthoprox
 
 
 def test_the_demo_prints_a_table_and_draws_its_figures(tmp_path):
@@ -26,7 +24,6 @@ def test_the_demo_prints_a_table_and_draws_its_figures(tmp_path):
 
 
 def test_without_its_library_the_command_names_the_extra():
-    code = "import sys; sys.modules['click'] = None; from orthoprox.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = orthoprox(before="import sys; sys.modules['click'] = None")
     assert done.returncode == 1
     assert "pip install 'orthoprox[cli]'" in done.stderr and "Traceback" not in done.stderr
