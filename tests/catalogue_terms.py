@@ -120,12 +120,7 @@ PROXIMABLE = [
     terms.Shifted(terms.SCAD(0.5, 3.0), C[:1, :], weight=0.5),
 ]
 
-HARD_ENTRYWISE = [
-    terms.L0(weight=0.7),
-    terms.L0(weight=2.3),
-    terms.Nonnegative(),
-    terms.Nonnegative(weight=3.0),
-]
+HARD_ENTRYWISE = [terms.L0(weight=0.7), terms.L0(weight=2.3), terms.Nonnegative(), terms.Nonnegative(weight=3.0)]
 
 HARD = [
     *HARD_ENTRYWISE,

@@ -1,7 +1,5 @@
 """What all tests share: reproducible draws, a generator, the data folder."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,36 +1,18 @@
 """Bad input is refused in a sentence, or put right with a note, and nothing is lost."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, check_gradient, named, solve
+from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, check_gradient, named, solve, terms
 from orthoprox.maps import Difference, Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS, Scope, Subgradient
-from orthoprox.terms import (
-    L1,
-    MCP,
-    ComposedQuadratic,
-    ExplainedVariance,
-    GroupL2,
-    LargestK,
-    LeastSquares,
-    Linear,
-    ProximableTerm,
-    Quadratic,
-    Smooth,
-    SmoothConvex,
-    WeightedL1,
-    Zero,
-)
+from orthoprox.terms import L1, MCP, GroupL2, LargestK, Linear, Quadratic, Smooth, SmoothConvex
 
-RNG = np.random.default_rng(0)
-D = RNG.standard_normal((20, 6))
+D = np.random.default_rng(0).standard_normal((20, 6))
 M = Stiefel(6, 2)
 PROBLEM = sparse_pca(D, n_components=2, weight=0.1)
 
@@ -39,19 +21,14 @@ def refused(make, kind, match):
     """The call raises this kind of error, with words that match and that make a sentence."""
     with pytest.raises(kind, match=match) as caught:
         make()
-    assert str(caught.value).rstrip().endswith((".", "?")), str(caught.value)
-
-
-def spoilt(value):
-    bad = D.copy()
-    bad[3, 1] = bad[5, 2] = value
-    return bad
+    ends = (".", "?", "division by zero")  # the last words of a user's own error
+    assert str(caught.value).rstrip().endswith(ends), str(caught.value)
 
 
 TAKES_DATA = {
     "D": lambda data: sparse_pca(data, n_components=2, weight=0.1),
-    "B": lambda data: ExplainedVariance(data),
-    "Y": lambda data: LeastSquares(D, data),
+    "B": lambda data: terms.ExplainedVariance(data),
+    "Y": lambda data: terms.LeastSquares(D, data),
     "C": lambda data: Linear(data),
     "Q": lambda data: Quadratic(data),
     "X0": lambda data: solve(PROBLEM, X0=data),
@@ -69,63 +46,63 @@ def test_data_that_are_not_finite_or_hold_no_floats(name):
         refused(lambda bad=bad: TAKES_DATA[name](bad), ValueError, f"{name} must be finite; .*NaN or infinite")
 
 
-@pytest.mark.parametrize(
-    ("make", "match"),
-    [
-        (lambda: Problem(M=Stiefel(5, 2), f=ExplainedVariance(D)), "data of f need matrices with 6 rows.* n = 5"),
-        (
-            lambda: Problem(M=Stiefel(5, 2), g=Zero(), h=L1(), A=Matrix(D)),
-            "A acts on matrices with 6 rows; given one w",
-        ),
-        (lambda: Problem.of(Linear(np.ones((6, 2))) - L1() @ Matrix(D), over=Stiefel(5, 2)), "data of g need"),
-        (
-            lambda: Problem.of(L1() @ Matrix(D) + L1(), over=Stiefel(5, 2)),
-            "A acts on matrices with 6 rows; given one w",
-        ),
-        (lambda: LeastSquares(D, np.ones((3, 2))), "Y must have as many rows as B.X., which has 20; given 3"),
-        (lambda: solve(Problem(M=M, f=Linear(np.ones((6, 3))))), r"f = Linear could not .* shape \(6, 2\).*\(6, 3\)"),
-        (lambda: solve(Problem(M=M, f=LeastSquares(D, np.ones((20, 3))))), r"f = LeastSquares could not be evaluated"),
-        (lambda: solve(Problem(M=M, h=WeightedL1(np.ones((5, 2))))), "h = WeightedL1 could not be evaluated at a"),
-        (lambda: solve(Problem(M=M, f=Smooth(lambda X: 1 / 0))), "f = Smooth could not .* division by zero"),
-        (
-            lambda: Problem(M=Stiefel(3, 2), f=ComposedQuadratic(Quadratic(np.eye(3)), Matrix(np.ones((3, 6))))),
-            "data of f need matrices with 6 rows",
-        ),
-    ],
-)
-def test_shapes_that_do_not_fit(make, match):
-    with pytest.raises(ValueError, match=match):
-        make()
+class Own(L1):
+    """A term whose subgradient is of another shape."""
+
+    def subgradient(self, y):
+        return 0.0 * y[:, :1]
 
 
-@pytest.mark.parametrize(
-    ("parts", "match"),
-    [
-        ({"M": (6, 2)}, "M must be a Stiefel manifold; given tuple"),
-        ({"f": L1()}, "f must be a smooth term; given L1"),
-        ({"g": MCP()}, r"g must be a convex term \(it is subtracted\); given MCP"),
-        ({"h": LargestK(2)}, "h must be a term with a proximal map; given LargestK"),
-        ({"A": D}, r"A must be a linear map; wrap a matrix as Matrix\(B\); given ndarray"),
-    ],
-)
-def test_parts_in_the_wrong_place(parts, match):
-    refused(lambda: Problem(**{"M": M, **parts}), TypeError, match)
+OTHERS = [np.ones(shape) for shape in ((6, 3), (5, 2), (2, 6), (6,))]
+WIDE = terms.ComposedQuadratic(Quadratic(np.eye(3)), Matrix(np.ones((3, 6))))
+VALUES = [
+    # shapes that do not fit
+    (lambda: Problem(M=Stiefel(5, 2), f=terms.ExplainedVariance(D)), "data of f need matrices with 6 rows.* n = 5"),
+    (lambda: Problem(M=Stiefel(5, 2), h=L1(), A=Matrix(D)), "A acts on matrices with 6 rows; given one w"),
+    (lambda: Problem.of(Linear(np.ones((6, 2))) - L1() @ Matrix(D), over=Stiefel(5, 2)), "data of g need"),
+    (lambda: Problem.of(L1() @ Matrix(D) + L1(), over=Stiefel(5, 2)), "A acts on matrices with 6 rows; given one w"),
+    (lambda: Problem(M=Stiefel(3, 2), f=WIDE), "data of f need matrices with 6 rows"),
+    (lambda: terms.LeastSquares(D, np.ones((3, 2))), "Y must have as many rows as B.X., which has 20; given 3"),
+    (lambda: solve(Problem(M=M, f=Linear(np.ones((6, 3))))), r"f = Linear could not .* shape \(6, 2\).*\(6, 3\)"),
+    (lambda: solve(Problem(M=M, f=terms.LeastSquares(D, np.ones((20, 3))))), "f = LeastSquares could not be evaluated"),
+    (lambda: solve(Problem(M=M, h=terms.WeightedL1(np.ones((5, 2))))), "h = WeightedL1 could not be evaluated at a"),
+    (lambda: solve(Problem(M=M, f=Smooth(lambda X: 1 / 0))), "f = Smooth could not .* division by zero"),
+    (lambda: solve(Problem(M=M, h=Own())), r"h = Own must give an array of .* \(6, 2\); it gave \(6, 1\)"),
+    (lambda: solve(PROBLEM, "oadm-ep"), "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"),
+    # no start
+    *((lambda X0=X0: solve(PROBLEM, X0=X0), rf"X0 must .*\(6, 2\); given {re.escape(str(X0.shape))}") for X0 in OTHERS),
+    (lambda: solve(PROBLEM, X0=[[1.0, 0.0]] * 6), r"X0 must have shape \(6, 2\); given list"),
+]
+TYPES = [
+    # parts in the wrong place
+    (lambda: Problem(M=(6, 2)), "M must be a Stiefel manifold; given tuple"),
+    (lambda: Problem(M=M, f=L1()), "f must be a smooth term; given L1"),
+    (lambda: Problem(M=M, g=MCP()), r"g must be a convex term \(it is subtracted\); given MCP"),
+    (lambda: Problem(M=M, h=LargestK(2)), "h must be a term with a proximal map; given LargestK"),
+    (lambda: Problem(M=M, A=D), r"A must be a linear map; wrap a matrix as Matrix\(B\); given ndarray"),
+    # no manifold, no problem, no solver
+    (lambda: Problem.of(L1(), over=6), "over must be a Stiefel .* given 6"),
+    (lambda: Problem.of(L1(), over=None), "over must be a Stiefel .* given None"),
+    (lambda: Problem.of(L1(), over=(6, 2, 1)), r"over must be a Stiefel .* given \(6, 2, 1\)"),
+    (lambda: Problem.of(L1(), over="62"), "over must be a Stiefel .* given '62'"),
+    (lambda: solve(Quadratic(np.eye(6)) + L1()), "problem must be a Problem; given Expression. Build one"),
+    (lambda: solve(PROBLEM, type(SOLVERS["oadmm-ep"])), "name of a solver or a Solver; given ABCMeta"),
+    (lambda: named("oadmm-ep", beta=1.0), "oadmm-ep does not take these settings .*; it takes beta0,"),
+]
+CASES = [(ValueError, *case) for case in VALUES] + [(TypeError, *case) for case in TYPES]
 
 
-@pytest.mark.parametrize("over", [6, None, (6, 2, 1), "62"])
-def test_shapes_that_are_no_manifold(over):
-    match = f"over must be a Stiefel .* given {re.escape(repr(over))}"
-    refused(lambda: Problem.of(L1(), over=over), (TypeError, ValueError), match)
+@pytest.mark.parametrize(("kind", "make", "match"), CASES)
+def test_what_is_none_or_does_not_fit(kind, make, match):
+    refused(make, kind, match)
 
 
 @pytest.mark.parametrize("term", [L1(), L1() + 1.0])
 def test_what_a_term_cannot_be_bound_to_or_weighed_with(term):
+    for wrong in (3, "A", [[1.0]], L1(), None):
+        match = f"A must be an array .* or a LinearMap; given {type(wrong).__name__}"
+        refused(lambda wrong=wrong: term @ wrong, TypeError, match)
     for wrong, match in (
-        *(
-            (wrong, f"A must be an array .* or a LinearMap; given {type(wrong).__name__}")
-            for wrong in (3, "A", [[1.0]], L1())
-        ),
-        (None, "A must be an array .* or a LinearMap; given NoneType"),
         (np.ones(6), r"A must have two dimensions; given shape \(6,\)"),
         (np.ones((3, 6), dtype=int), "A must hold real floating-point numbers; given dtype int64"),
         (np.full((3, 6), np.nan), "A must be finite; given 18 entries"),
@@ -138,29 +115,13 @@ def test_what_a_term_cannot_be_bound_to_or_weighed_with(term):
         refused(lambda factor=factor: factor * term, (TypeError, ValueError), "The weight of .* must be")
 
 
-def test_what_is_no_problem_or_no_solver():
-    refused(
-        lambda: solve(Quadratic(np.eye(6)) + L1()), TypeError, "problem must be a Problem; given Expression. Build one"
-    )
-    match = "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"
-    refused(lambda: solve(PROBLEM, "oadm-ep"), ValueError, match)
-    with pytest.raises(TypeError, match="solver must be the name of a solver or a Solver; given ABCMeta"):
-        solve(PROBLEM, type(SOLVERS["oadmm-ep"]))
-    refused(
-        lambda: named("oadmm-ep", beta=1.0), TypeError, r"oadmm-ep does not take these settings .*; it takes beta0,"
-    )
-
-
-def test_zero_columns_are_noted_and_harmless():
+def test_zero_columns_are_noted_and_no_variance_or_as_many_components_as_features_are_fine():
     data = D.copy()
     data[:, [1, 4]] = 0.0
     result = solve(sparse_pca(data, n_components=2, weight=0.1), stop=Iterations(200))
     assert result.notes == ("2 of the 6 columns of D are zero: they carry no variance and may be dropped",)
     assert np.isfinite(result.objective)
     assert PROBLEM.notes == ()
-
-
-def test_data_that_are_all_zero_and_as_many_components_as_features_are_fine():
     for data, r in ((np.zeros((5, 4)), 2), (D, 6)):
         result = solve(sparse_pca(data, n_components=r, weight=0.1), stop=Iterations(20))
         assert np.isfinite(result.objective) and result.infeasibility < 1e-12
@@ -193,14 +154,10 @@ def test_a_gradient_that_does_not_match_its_value(expression):
         refused(lambda solver=solver: solve(problem, solver), ValueError, match)
 
 
-def test_a_gradient_that_matches_is_let_through_and_can_be_checked():
+def test_a_gradient_that_matches_is_let_through():
     problem = Problem.of(Smooth(right) @ Difference() - SmoothConvex(right) + L1(), over=M)
     assert np.isfinite(solve(problem, stop=Iterations(3)).objective)
-    X = M.random(0)
-    assert check_gradient(Smooth(right), X).ok
-    found = check_gradient(Smooth(wrong), X)
-    assert not found.ok
-    assert found.error == pytest.approx(0.5, rel=0.1)
+    assert check_gradient(Smooth(wrong), M.random(0)).error == pytest.approx(0.5, rel=0.1)
 
 
 def test_a_solver_asked_for_a_problem_outside_its_scope():
@@ -217,40 +174,6 @@ def test_a_solver_asked_for_a_problem_outside_its_scope():
         Narrow.scope = scope
         refused(lambda p=problem: solve(p, Narrow()), UnsupportedProblem, f"narrow {match}|narrow needs {match}")
         assert np.isfinite(solve(Problem(M=M, f=f, h=L1()), Narrow(), stop=Iterations(2)).objective)
-
-
-class Own(ProximableTerm):
-    """A term of the user's whose subgradient is of another shape."""
-
-    weight = 1.0
-
-    def value(self, y):
-        return 0.0
-
-    def prox(self, y, mu):
-        return y
-
-    def subgradient(self, y):
-        return 0.0 * y[:, :1]
-
-    def lipschitz_constant(self, shape):
-        return 1.0
-
-
-def test_an_h_that_gives_another_shape():
-    problem = Problem(M=M, f=Quadratic(np.eye(6)), h=Own())
-    match = r"h = Own must give an array of the shape it is given, \(6, 2\); it gave \(6, 1\)"
-    refused(lambda: solve(problem), ValueError, match)
-
-
-@pytest.mark.parametrize("shape", [(6, 3), (5, 2), (2, 6), (6,)])
-def test_a_start_of_the_wrong_shape(shape):
-    given = re.escape(str(shape))
-    refused(lambda: solve(PROBLEM, X0=np.ones(shape)), ValueError, rf"X0 must have shape \(6, 2\); given {given}")
-
-
-def test_a_start_that_is_no_array():
-    refused(lambda: solve(PROBLEM, X0=[[1.0, 0.0]] * 6), ValueError, r"X0 must have shape \(6, 2\); given list")
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 3.0, 1e200])

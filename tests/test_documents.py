@@ -1,57 +1,38 @@
 """What the documents show runs, and what they point to exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas
 import pytest
+
+from orthoprox.models import sparse_pca
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def blocks(name):
-    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
+D = np.random.default_rng(0).standard_normal((40, 9))
+EXAMPLES = {  # what stands before an example, and words it prints
+    "README.md": ({}, "objective"),
+    "docs/theory.md": ({"problem": sparse_pca(D, n_components=2, weight=0.1)}, ""),
+    "docs/estimators.md": ({"X": D, "frame": pandas.DataFrame(D, columns=list("abcdefghi"))}, "standardised features"),
+    "docs/certificate.md": ({}, "this is proved"),
+}
 
 
-def test_the_examples_of_the_readme_run_one_after_the_other(capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_the_examples_of_a_page_run_one_after_the_other(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks("README.md"):
+    names, words = EXAMPLES[page]
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    for block in blocks:
         exec(block, names)
-    assert "objective" in capsys.readouterr().out
-    assert names["result"].X.shape == (50, 5)
-    assert (tmp_path / "loadings.png").stat().st_size > 1000
-
-
-def test_the_example_of_the_theory_page_runs():
-    import numpy as np
-
-    from orthoprox.models import sparse_pca
-
-    problem = sparse_pca(np.random.default_rng(0).standard_normal((40, 10)), n_components=2, weight=0.1)
-    names: dict[str, object] = {"problem": problem}
-    for block in blocks("docs/theory.md"):
-        exec(block, names)
-    assert len(names["watch"].history.theta) == 1000
-
-
-def test_the_examples_of_the_page_on_estimators_run(capsys):
-    import numpy as np
-    import pandas
-
-    D = np.random.default_rng(0).standard_normal((40, 9))
-    names: dict[str, object] = {"X": D, "frame": pandas.DataFrame(D, columns=list("abcdefghi"))}
-    for block in blocks("docs/estimators.md"):
-        exec(block, names)
-    assert "standardised features" in capsys.readouterr().out
-
-
-def test_the_examples_of_the_certificate_page_run(capsys):
-    names: dict[str, object] = {}
-    for block in blocks("docs/certificate.md"):
-        exec(block, names)
-    assert "this is proved" in capsys.readouterr().out
+    assert blocks and words in capsys.readouterr().out
+    if page == "README.md":
+        assert names["result"].X.shape == (50, 5) and (tmp_path / "loadings.png").stat().st_size > 1000
+    if page == "docs/theory.md":
+        assert len(names["watch"].history.theta) == 1000
 
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]

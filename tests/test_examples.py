@@ -1,7 +1,5 @@
 """Every example runs, on small data, and ends with a picture. What the pictures show is tested where it is computed."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re
@@ -23,13 +21,10 @@ def module(file):
     return example
 
 
-def test_there_are_examples():
-    assert {"digits_loadings", "topics", "genes"} <= set(EXAMPLES)
-    assert "own_solver" not in EXAMPLES  # it has no picture, and a test of its own
-
-
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_opens_with_a_question_and_ends_with_a_picture(name, tmp_path, tmp_path_factory, monkeypatch):
+def test_an_example_is_a_script_about_a_question_that_ends_with_a_picture_in_the_gallery(
+    name, tmp_path, tmp_path_factory, monkeypatch
+):
     from matplotlib.image import imread
 
     monkeypatch.delenv("ORTHOPROX_DATA", raising=False)
@@ -46,10 +41,6 @@ def test_an_example_opens_with_a_question_and_ends_with_a_picture(name, tmp_path
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 2
     blank = np.all(pixels == pixels[0, 0], axis=2)
     assert not blank.all(axis=0).mean() > 0.5 and not blank.all(axis=1).mean() > 0.5
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_is_a_script_about_a_question_in_the_gallery(name):
     text, page = EXAMPLES[name].read_text("utf-8"), (ROOT / "docs" / "gallery.md").read_text("utf-8")
     question, _, rest = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")
     assert question.endswith("?") and rest.strip()

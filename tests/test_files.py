@@ -1,7 +1,5 @@
 """Every file that the library writes is whole, and nothing is left beside it for good."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

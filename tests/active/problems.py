@@ -64,7 +64,7 @@ def projected(X, on, W):
     return D
 
 
-def shortest_by_least_squares(X, base, low, high):
+def least_length(X, base, low, high):
     """The least |tangent part of base + z| over z between bounds, from a dense matrix."""
     inside, M = low < high, Stiefel(*X.shape)
     b = M.tangent(X, base + np.where(inside, 0.0, low)).ravel()

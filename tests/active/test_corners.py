@@ -1,7 +1,5 @@
 """Corners, where two columns meet in one row: the cheapest way out of all, and runs that used to stay in one."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -40,16 +38,15 @@ def test_a_support_without_corners_stays():
     assert resolve_corners(support, support, most=4)[0] is support
 
 
-@pytest.mark.parametrize(("seed", "weight", "start"), [(2, 0.08, 1)])
-def test_a_run_leaves_its_corner(seed, weight, start):
+def test_a_run_leaves_its_corner():
     """Crit stood at 1e-5 of the mean eigenvalue for good, nine tenths of the entries small and none of them zero."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(2)
     loadings = rng.standard_normal((600, 25)), rng.standard_normal((25, 200)) * (rng.random((25, 200)) < 0.1)
     D = loadings[0] @ loadings[1] + 0.5 * rng.standard_normal((600, 200))
     D = D - D.mean(axis=0)
     D = D / np.linalg.norm(D, axis=0)
     mean = np.linalg.eigvalsh(D.T @ D / 600)[-8:].mean()
-    problem = Problem.of(ExplainedVariance(D, 1 / 600) + weight * mean * L1(), over=Stiefel(200, 8))
-    result = solve(problem, seed=start, stop=Iterations(400) | Critical(1e-9 * mean))
+    problem = Problem.of(ExplainedVariance(D, 1 / 600) + 0.08 * mean * L1(), over=Stiefel(200, 8))
+    result = solve(problem, seed=1, stop=Iterations(400) | Critical(1e-9 * mean))
     assert result.status is Status.CONVERGED
     assert np.mean(result.X == 0) > 0.85

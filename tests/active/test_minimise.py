@@ -5,19 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from active.problems import (
-    PROBLEMS,
-    B,
-    M,
-    N,
-    R,
-    S,
-    f,
-    is_orthonormal,
-    projected,
-    shortest_by_least_squares,
-    sparse_start,
-)
+from active.problems import PROBLEMS, B, M, N, R, S, f, is_orthonormal, least_length, projected, sparse_start
 from orthoprox import Critical, Iterations, Problem, Stiefel, _trust_region, solve
 from orthoprox._trust_region import Step
 from orthoprox.active import ActiveSet, Budget, has_active_sets, minimise_near, minimise_on, shortest_subgradient
@@ -68,7 +56,7 @@ def test_F_never_rises_and_the_result_is_what_it_says(name, seed):
     # An independent judge of the end: no subgradient at all has a tangent part worth speaking of.
     X = found.point.X
     base = problem.f.gradient(X) - problem.g.subgradient(X)
-    assert shortest_by_least_squares(X, base, *problem.h.subdifferential(X)) < 1e-6
+    assert least_length(X, base, *problem.h.subdifferential(X)) < 1e-6
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -140,15 +140,12 @@ def test_a_linearisation_far_away_does_not_prevent_it():
     assert is_orthonormal(back) and np.linalg.norm(back - X) < 0.2
 
 
-def test_two_columns_with_one_common_row_lose_the_smaller_entry_there_or_have_no_orthonormal_matrix():
-    # They are orthogonal only where one of the two entries is zero, and that takes many steps to see.
+def test_zeros_that_make_a_corner_or_are_impossible_lose_an_entry_or_have_no_orthonormal_matrix():
+    # Columns with one common row are orthogonal only where one of the entries is zero, and many steps pass to see it.
     for small in (0.02, 0.2, 0.5):
         Y = np.array([[0.8, 0.0], [0.6, small], [0.0, 0.8]])
         X = SparseStiefel((Y != 0).astype(float)).restore(Y)
         assert X is None or (is_orthonormal(X) and abs(X[1, 1]) < 1e-13)
-
-
-def test_impossible_zeros_have_no_orthonormal_matrix():
     empty, row = np.eye(3, 2) * [1, 0], np.eye(4)[:, [0, 0]]
     for Y, on in ((empty, empty), (np.ones((4, 2)), row), (np.full((3, 2), np.nan), np.ones((3, 2)))):
         assert SparseStiefel(on).restore(Y) is None

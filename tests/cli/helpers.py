@@ -1,7 +1,5 @@
 """Two ways to run the command: in a process of its own, and here, which is faster."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``orthoprox data``: list, fetch, check."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -52,20 +50,6 @@ def test_fetch_into_a_folder_keeps_what_is_there_and_does_not_stop_at_failures(t
         done = invoke("data", "fetch", "tiny", "other")
     assert done.exit_code == 3 and "could not be downloaded" in done.stderr
     assert done.stdout == f"other: {cache / 'tiny.mat'}\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("fetch",), "Missing argument"),
-        (("fetch", "tinny"), "Did you mean 'tiny'?"),
-        (("check", "tinny"), "Did you mean 'tiny'?"),
-        (("walk",), "No such command 'walk'"),
-    ],
-)
-def test_mistakes(arguments, sentence):
-    done = invoke("data", *arguments)
-    assert done.exit_code == 2 and sentence in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,8 @@
 """The demonstration."""
 
-from __future__ import annotations
-
 import re
-import subprocess
-import sys
 
-import pytest
-
-from cli.helpers import invoke
+from cli.helpers import invoke, orthoprox
 
 
 def test_the_demo_prints_a_table_and_draws_its_figures(tmp_path):
@@ -29,24 +23,7 @@ def test_the_demo_prints_a_table_and_draws_its_figures(tmp_path):
     assert done.stderr == ""  # no bar where there is no terminal
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("demo", "--components", 0), "0 is not in the range"),
-        (("demo", "--components", 99), "cannot have 99 orthonormal columns"),
-        (("demo", "--iterations", 0), "0 is not in the range"),
-        (("demo", "--out", __file__), "is a file"),
-        (("walk",), "No such command 'walk'"),
-    ],
-)
-def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, arguments, sentence):
-    monkeypatch.chdir(tmp_path)
-    done = invoke(*arguments)
-    assert done.exit_code != 0 and sentence in done.stderr
-
-
 def test_without_its_library_the_command_names_the_extra():
-    code = "import sys; sys.modules['click'] = None; from orthoprox.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = orthoprox(before="import sys; sys.modules['click'] = None")
     assert done.returncode == 1
     assert "pip install 'orthoprox[cli]'" in done.stderr and "Traceback" not in done.stderr

@@ -1,7 +1,5 @@
 """How commands end that do not come to their own end: Ctrl-C, a full disk, a solver that leaves."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json
@@ -37,13 +35,6 @@ def full_disk(size):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-@pytest.fixture
-def no_figures(monkeypatch):
-    """Figures take longer than small runs."""
-    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda *_: b"a picture")
-    monkeypatch.setattr("orthoprox.experiments.outputs.draw", lambda *_, **__: [])
 
 
 class Interrupting(OADMMEP):
@@ -130,11 +121,9 @@ def test_a_full_disk_in_a_comparison(tmp_path, no_figures):
 
 def test_output_that_cannot_be_written():
     done = orthoprox("list", "solvers", before="import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)")
+    why = "[Errno 28] No space left on device"
     assert done.returncode == 4
-    assert (
-        done.stderr
-        == "Error: The results could not be written ([Errno 28] No space left on device). Free some space.\n"
-    )
+    assert done.stderr == f"Error: The results could not be written ({why}). Free some space.\n"
 
 
 @pytest.mark.parametrize(

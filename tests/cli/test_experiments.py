@@ -1,7 +1,5 @@
 """reproduce and compare, end to end on small data."""
 
-from __future__ import annotations
-
 import csv
 import json
 import runpy
@@ -32,12 +30,6 @@ def script(path, *arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [str(path), *map(str, arguments)])
         runpy.run_path(str(path), run_name="__main__")
-
-
-@pytest.fixture
-def no_figures(monkeypatch):
-    """Figures take longer than small runs; one test draws them all."""
-    monkeypatch.setattr("orthoprox.experiments.outputs.draw", lambda *_, **__: [])
 
 
 def test_a_figure_end_to_end(tmp_path, capsys, request):
@@ -99,18 +91,10 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch,
     assert (rest["present"], rest["done"], len(rest["runs"])) == (there, 4 - there, 4)
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """The experiments a command would run, by name."""
-    found = {}
-    monkeypatch.setattr(
-        "orthoprox.cli.reproduce.run_experiments",
-        lambda experiments, out, **_: found.update({e.name: e for e in experiments}),
-    )
-    return found
-
-
-def test_budgets_and_seeds_are_those_asked_for(asked):
+def test_budgets_and_seeds_are_those_asked_for(monkeypatch):
+    asked = {}
+    run = lambda experiments, out, **_: asked.update({e.name: e for e in experiments})
+    monkeypatch.setattr("orthoprox.cli.reproduce.run_experiments", run)
     invoke("reproduce", "figure1", "theory", "--seeds", 2, "--iterations", 7)
     assert (asked["figure1"].seeds, asked["figure1"].iterations, asked["figure1"].seconds) == ((0, 1), 7, None)
     invoke("reproduce", "all", "--seconds", 1.5)
@@ -127,47 +111,6 @@ def test_the_quick_reproduction_takes_less_than_two_minutes(tmp_path):
     done = orthoprox("reproduce", "figure1", "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began < 120
-
-
-def test_data_that_are_not_there_have_their_own_code(tmp_path):
-    done = invoke("reproduce", "figure2", "--data-dir", tmp_path / "none", "--out", tmp_path / "out")
-    assert done.exit_code == 3
-    assert "mnist" in done.stderr and "--quick" in done.stderr and "Traceback" not in done.stderr
-    file = invoke("compare", tmp_path / "nothing.csv", "oadmm", "--out", tmp_path / "out")
-    assert file.exit_code == 3 and "nothing.csv" in file.stderr
-    assert not list(tmp_path.rglob("*.npz"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("reproduce",), "Missing argument"),
-        (("reproduce", "figure9"), "'figure9' is not one of"),
-        (("reproduce", "figure1", "--seeds", 0), "0 is not in the range"),
-        (("reproduce", "figure1", "--quick", "--dataset", "digist-60-12"), "Did you mean 'digits'"),
-        (("reproduce", "figure1", "--quick", "--out", __file__), "is a file"),
-        (("compare", "randn-60-12"), "Missing argument"),
-        (("compare", "randn-60-12", "oadm"), "Did you mean 'oadmm'"),
-        (("compare", "randn-60-12", "nothing.py:Mine"), "there is no file"),
-        (("compare", "randn-60-12", "oadmm", "--components", 99), "1..12; given 99"),
-        (("compare", "randn-60-12", "oadmm", "--nonzeros", 0), "0 is not in the range"),
-        (("compare", "randn-60-12", "oadmm", "--nonzeros", 61), "1..60; given 61"),
-        (("compare", "randn-60-12", "oadmm", "--tol", "nan"), "'nan' is not a finite number"),
-        (("compare", "randn-60-12", "oadmm", "--seeds", 10**9), "is not in the range"),
-        (("reproduce", "figure1", "--seconds", "inf"), "'inf' is not a finite number"),
-        (("compare", "randn-99999999-99999999", "oadmm"), "GiB of memory"),
-        (("compare", "randn-60-12", "oadmm", "--weight", -1), "-1.0 is not in the range"),
-        (("compare", "randn-60-12", "oadmm", "--set", "beta0=3"), "SOLVER.NAME=VALUE"),
-        (("compare", "randn-60-12", "oadmm", "--set", "radmm.beta=3"), "for one of oadmm"),
-        (("compare", "randn-60-12", "oadmm", "--set", "oadmm.speed=3"), "it takes explore"),
-    ],
-)
-def test_a_mistake_gets_a_sentence_and_the_code_of_bad_usage(tmp_path, monkeypatch, arguments, sentence):
-    monkeypatch.chdir(tmp_path)
-    done = invoke(*arguments)
-    assert done.exit_code == 2
-    assert sentence in done.stderr.replace("\n", " ")
-    assert not list(tmp_path.rglob("*.npz"))
 
 
 def test_compare_prints_a_table(tmp_path, no_figures):

@@ -1,7 +1,5 @@
 """``orthoprox solve`` with the models that take one data matrix and no more."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -52,13 +50,3 @@ def test_dictionary_finds_the_axes_of_sparse_samples(solved):
     summary, X = solved(D, "dictionary", "-r", 4)
     assert summary["objective"] == pytest.approx(orthogonal_dictionary(D, n_components=4).objective(X), rel=1e-9)
     assert np.all(np.max(np.abs(Q.T @ X), axis=0) > 1 - 1e-4)
-
-
-@pytest.mark.parametrize(
-    "call",
-    ["dual-pcp weight", "dual-pcp nonzeros", "dictionary weight", "dictionary nonzeros", "nonnegative-pca nonzeros"],
-)
-def test_unused_options_are_refused(tmp_path, call):
-    model, option = call.split()
-    done = invoke("solve", model, "digits-80-12", f"--{option}", 3, "--out", tmp_path)
-    assert done.exit_code == 2 and f"{model} has no --{option}; leave it out." in done.stderr

@@ -1,12 +1,8 @@
 """``orthoprox solve``: models, files, settings, outcomes and mistakes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
-import os
-import re
 import sys
 from pathlib import Path
 
@@ -31,12 +27,6 @@ FILES = ["loadings.npy", "loadings.csv", "loadings_sparse.npy", "loadings_sparse
 
 def data(m=30, n=8, seed=1):
     return np.random.default_rng(seed).standard_normal((m, n)) + 3.0
-
-
-@pytest.fixture
-def no_figure(monkeypatch):
-    """The figure takes longer than a small run."""
-    monkeypatch.setattr("orthoprox.cli.outcome.draw_run", lambda *_: b"a picture")
 
 
 def test_a_run_in_a_process_of_its_own(tmp_path):
@@ -86,7 +76,7 @@ def test_people_get_words_and_the_defaults_hold(tmp_path):
     assert features == [str(j) for j in load("digits-80-12", seed=4).columns]
 
 
-def test_k_entries_are_free(no_figure, tmp_path):
+def test_k_entries_are_free(no_figures, tmp_path):
     call = ("solve", "sparse-pca", "digits-80-12", "-r", 2, "-w", 10, "-k", 5, "--iterations", 200, "--json")
     summary = json.loads(invoke(*call, "--out", tmp_path).stdout)
     X = load("digits-80-12").X
@@ -95,11 +85,9 @@ def test_k_entries_are_free(no_figure, tmp_path):
     assert summary["nonzeros_free"] == 5
 
 
-def test_compressed_modes(no_figure, tmp_path):
-    done = invoke(
-        "solve", "compressed-modes", 32, "-r", 2, "--weight", 0.3, "--solver", "manpg", "--json", "--out", tmp_path
-    )
-    summary = json.loads(done.stdout)
+def test_compressed_modes(no_figures, tmp_path):
+    call = ("solve", "compressed-modes", 32, "-r", 2, "--weight", 0.3, "--solver", "manpg", "--json")
+    summary = json.loads(invoke(*call, "--out", tmp_path).stdout)
     X = np.load(tmp_path / "loadings.npy")
     assert compressed_modes(32, n_components=2, weight=0.3).objective(X) == pytest.approx(summary["objective"])
     assert summary["grid_points"] == 32 and "variance_explained" not in summary
@@ -107,7 +95,7 @@ def test_compressed_modes(no_figure, tmp_path):
 
 @pytest.mark.parametrize("how", ["centre", "raw", "paper"])
 @pytest.mark.parametrize("size", [2.0**1000, 2.0**-1000])
-def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figure, tmp_path, size, how):
+def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figures, tmp_path, size, how):
     found = []
     for factor in (1.0, size):
         np.save(tmp_path / "a.npy", factor * data())
@@ -125,7 +113,7 @@ def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figure, tmp_
     assert any("The data were divided by" in note for note in summary["notes"]) is divided
 
 
-def test_sparse_files_are_never_made_dense(no_figure, tmp_path, monkeypatch):
+def test_sparse_files_are_never_made_dense(no_figures, tmp_path, monkeypatch):
     rng, name = np.random.default_rng(2), "a.npz"
     A = csr_array(rng.random((40, 9)) * (rng.random((40, 9)) < 0.3))
     save_npz(tmp_path / name, A)
@@ -158,9 +146,8 @@ def test_dense_data_are_prepared_as_asked(how):
     B = raw / np.linalg.norm(raw, axis=0) if how == "paper" else raw
     D = find_source("digits-80-12", seed=2, folder=None, prepare=how).D
     assert np.allclose(D, B if how == "raw" else B - B.mean(axis=0), rtol=0, atol=1e-13)
-    assert np.array_equal(
-        find_source("digits-80-12", seed=2, folder=None, prepare=None).D, load("digits-80-12", seed=2).X
-    )
+    plain = find_source("digits-80-12", seed=2, folder=None, prepare=None).D
+    assert np.array_equal(plain, load("digits-80-12", seed=2).X)
 
 
 def test_settings_are_numbers_words_true_false_or_none():
@@ -178,70 +165,14 @@ def test_what_ends_a_run():
     assert "Seconds(most=2.0)" in str(stop_rule(None, 2.0, 1e-3))
 
 
-def test_time_is_a_limit_and_convergence_an_end(no_figure, tmp_path):
+def test_time_is_a_limit_and_convergence_an_end(no_figures, tmp_path):
     call = ("solve", "sparse-pca", "digits-80-12", "--json", "--out", tmp_path, "--solver", "oadmm-ep")
     timed = json.loads(invoke(*call, "--seconds", 0.05, "--tol", 0).stdout)
     assert timed["status"] == "seconds" and timed["seconds"] >= 0.05
     assert json.loads(invoke(*call, "--tol", 10).stdout)["status"] == "converged"
 
 
-# what solve sparse-pca is given, the exit code, and a part of the sentence
-MISTAKES = [
-    ("digits-80-12 --solver oadmm-pe", 2, "Did you mean 'oadmm-ep'?"),
-    ("digits-80-12 --solver oadmm-ep --set beta", 2, "--set takes NAME=VALUE"),
-    ("digits-80-12 --solver oadmm-ep --set beta=3", 2, "oadmm-ep does not take these settings"),
-    ("digits-80-12 --solver oadmm-ep --set sigma=7", 2, "sigma"),
-    ("digits-80-12 --components 13", 2, "cannot have 13 orthonormal columns"),
-    ("digits-80-12 --components 0", 2, "0 is not in the range"),
-    ("digits-80-12 --weight nan", 2, "'nan' is not a finite number"),
-    ("digits-80-12 --tol -1", 2, "-1.0 is not in the range"),
-    ("digits-80-12 --tol nan", 2, "'nan' is not a finite number"),
-    ("digits-80-12 --seconds -1", 2, "--seconds"),
-    ("digits-80-12 --weight -1", 2, "-1.0 is not in the range"),
-    ("digits-80-12 --nonzeros -1", 2, "k"),
-    ("digits-80-12 --seconds inf", 2, "'inf' is not a finite number"),
-    ("randn-99999999-99999999", 2, "GiB of memory"),
-    ("pipe.csv", 3, "is not a regular file"),
-    ("digits-80-12 --iterations 0", 2, "--iterations"),
-    ("digits-80-12 --seed -1", 2, "--seed"),
-    ("digist-80-12", 2, "Did you mean 'digits'?"),
-    ("mnist-10-10 --data-dir .", 3, "has neither mnist_train_60k.npz nor train-images"),
-    ("./none.csv", 3, "No such file"),
-    ("text.csv", 3, "cannot be read as .csv"),
-    ("nan.npy", 2, "2 entries that are NaN or infinite out of 240. Fill or drop them first."),
-    ("a.xlsx", 2, "its name must end in"),
-    ("digits-80-12 --out text.csv", 2, "is a file"),
-    ("digits-80-12 --out text.csv/deeper", 4, "text.csv/deeper could not be written"),
-]
-MODELS = [
-    ("sparse-pcb digits", 2, "'sparse-pcb' is not one of"),
-    ("sparse-pca", 2, "Missing argument 'DATA'"),
-    ("compressed-modes digits", 2, "takes a number of grid points, as in 128"),
-    ("compressed-modes 99999999999999999999", 2, "GiB of memory"),
-    ("compressed-modes 2", 2, "at least 3 grid points"),
-    ("compressed-modes 32 --nonzeros 3", 2, "no --nonzeros"),
-    ("compressed-modes 32 --prepare raw", 2, "no --prepare"),
-]
-
-
-@pytest.mark.parametrize(
-    ("call", "code", "sentence"), [*((f"sparse-pca {call}", *more) for call, *more in MISTAKES), *MODELS]
-)
-def test_a_mistake_gets_a_sentence_and_a_code(tmp_path, monkeypatch, call, code, sentence):
-    monkeypatch.chdir(tmp_path)
-    bad = data()
-    bad[3, 4], bad[5, 6] = np.nan, np.inf
-    np.save("nan.npy", bad)
-    os.mkfifo("pipe.csv")
-    for name in ("text.csv", "a.xlsx"):
-        Path(name).write_text("some,words\nand,more\n")
-    done = invoke("solve", *call.split(), *(() if "--out" in call else ("--out", "out")))
-    assert done.exit_code == code
-    assert sentence in re.sub(r"\s+", " ", done.stderr)
-    assert done.stdout == ""
-
-
-def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(no_figure, tmp_path, monkeypatch):
+def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(no_figures, tmp_path, monkeypatch):
     monkeypatch.setattr(type(SOLVERS["manpg"]), "scope", Scope(concave=False))
     call = ("solve", "sparse-pca", "digits-80-12", "--solver", "manpg", "--iterations", 3, "--out", tmp_path)
     assert invoke(*call).exit_code == 0
@@ -249,7 +180,7 @@ def test_a_problem_outside_the_scope_of_a_solver_is_a_mistake(no_figure, tmp_pat
     assert done.exit_code == 2 and "Error: manpg" in done.stderr
 
 
-def test_a_run_that_fails_or_blows_up_has_code_one(no_figure, tmp_path, monkeypatch):
+def test_a_run_that_fails_or_blows_up_has_code_one(no_figures, tmp_path, monkeypatch):
     class Wild(OADMMEP):
         def step(self, problem, state):
             new = super().step(problem, state)
@@ -275,19 +206,7 @@ def test_without_matplotlib_the_numbers_are_written(tmp_path, monkeypatch):
     done = invoke("solve", "sparse-pca", "digits-80-12", "--json", "--iterations", 5, "--out", tmp_path)
     summary = json.loads(done.stdout)
     assert done.exit_code == 0 and "orthoprox[plots]" in summary["notes"][-1]
-    assert (
-        sorted(file.name for file in tmp_path.iterdir()) == sorted(set(FILES) - {"run.png"}) == sorted(summary["files"])
-    )
-
-
-def test_an_unwritable_folder_is_noticed_before_the_run(tmp_path):
-    (tmp_path / "file").write_text("")
-    (tmp_path / "locked").mkdir(mode=0o555)
-    for out in (tmp_path / "file" / "x", *([tmp_path / "locked"] if os.geteuid() else [])):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("orthoprox.cli.solve.solve", lambda *_, **__: pytest.fail("ran"))
-            done = invoke("solve", "sparse-pca", "digits-80-12", "--out", out)
-        assert done.exit_code == 4 and "could not be written" in done.stderr
+    assert {file.name for file in tmp_path.iterdir()} == set(FILES) - {"run.png"} == set(summary["files"])
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):

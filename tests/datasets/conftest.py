@@ -1,7 +1,5 @@
 """Tests of data find neither the user's folder nor the user's cache."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Small datasets with files of their own, and a server that behaves or misbehaves."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Readers of published formats, on files made here."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import struct
@@ -43,7 +41,9 @@ def test_datasets_read_both_of_their_files_alike(tmp_path):
     A = np.array([[0, 1, 2], [3, 0, 0]])
     savemat(tmp_path / "a.mat", {"fea": csc_array(A.astype(float)), "X": A + 0.5})
     save_npz(tmp_path / "packed.npz", csr_array(A.astype(np.uint8)))
-    assert alike("tdt2", tmp_path, "a.mat")
+    assert alike("tdt2", tmp_path, "a.mat") and matlab(tmp_path / "a.mat", "fea").format == "csr"
+    with pytest.raises(ValueError, match="no variable Y"):
+        matlab(tmp_path / "a.mat", "Y")
     np.savez(tmp_path / "packed.npz", X=A + 0.5)
     assert alike("arabidopsis", tmp_path, "a.mat") and alike("leukemia", tmp_path, "a.mat")
     (tmp_path / "a").write_text("7 2:0.12345\n")
@@ -68,16 +68,6 @@ def test_broken_images(tmp_path, content, sentence):
         idx_images(tmp_path / "images")
 
 
-def test_a_variable_of_matlab(tmp_path):
-    A = np.array([[0.0, 1.5], [2.0, 0.0], [0.0, 0.0]])
-    savemat(tmp_path / "a.mat", {"fea": csc_array(A), "X": A, "gnd": np.ones((3, 1))})
-    assert np.array_equal(matlab(tmp_path / "a.mat", "X"), A)
-    sparse = matlab(tmp_path / "a.mat", "fea")
-    assert sparse.format == "csr" and np.array_equal(sparse.toarray(), A)
-    with pytest.raises(ValueError, match="no variable Y"):
-        matlab(tmp_path / "a.mat", "Y")
-
-
 def lines(tmp_path, text, name="a.svmlight"):
     (tmp_path / name).write_text(text)
     return tmp_path / name
@@ -89,12 +79,9 @@ def test_rows_of_libsvm(tmp_path):
     assert svmlight([file], 7).shape == (3, 7)
     with pytest.raises(ValueError, match="3 features where 2 are expected"):
         svmlight([file], 2)
-
-
-def test_indices_from_zero_and_several_files(tmp_path):
-    one, two = lines(tmp_path, "1 0:5 2:6\n"), lines(tmp_path, "1 1:7\n", "b.svmlight")
-    assert np.array_equal(svmlight([one, two]).toarray(), [[5, 0, 6], [0, 7, 0]])
-    assert np.array_equal(svmlight([two, two]).toarray(), [[7], [7]])
+    zero, one = lines(tmp_path, "1 0:5 2:6\n"), lines(tmp_path, "1 1:7\n", "b.svmlight")  # where indices begin
+    assert np.array_equal(svmlight([zero, one]).toarray(), [[5, 0, 6], [0, 7, 0]])
+    assert np.array_equal(svmlight([one, one]).toarray(), [[7], [7]])
 
 
 @pytest.mark.parametrize("bad", ["1 a:2", "1 2:b", "1 2:3:4", "1 2", "1 2 3:4", "1 -3:1 4:4"])

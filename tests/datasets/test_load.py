@@ -1,14 +1,12 @@
 """Names, sizes and the datasets that need no file."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np
 import pytest
 
 from orthoprox._fields import replace
-from orthoprox.datasets import DATASETS, DataDamaged, load
+from orthoprox.datasets import DATASETS, DataDamaged, load, pitprops
 from orthoprox.datasets._base import digest_of
 
 
@@ -17,21 +15,14 @@ def test_random_data_are_the_generators_numbers_prepared():
     A = np.random.default_rng(5).standard_normal((40, 7))
     assert np.array_equal(load("randn-40-7", seed=5, raw=True).X, A)
     assert data.checksum == hashlib.sha256(A.astype("<f8").tobytes()).hexdigest()
+    # of the numbers, whatever their order in memory
+    assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8")) != digest_of(A.T)
     A = A / np.linalg.norm(A, axis=0)
     assert np.allclose(data.X, A - A.mean(axis=0), rtol=0, atol=1e-15)
     assert data.name == "randn-40-7" and data.X.flags.c_contiguous and data.X.dtype == np.float64
     assert repr(data) == "DataMatrix(randn-40-7: 40 samples of 7 features)"
     assert np.array_equal(load("randn-40-7", seed=5).X, data.X)
     assert load("randn-40-7", seed=6).checksum != data.checksum
-
-
-def test_digits_come_without_blank_pixels():
-    data = load("digits")
-    assert data.X.shape == (1797, 61) and data.name == "digits"
-    assert 0 not in data.columns  # the corner of every image is blank
-    raw = load("digits", raw=True).X
-    assert set(np.unique(raw)) == set(range(17))
-    assert np.allclose(data.X, raw / np.linalg.norm(raw, axis=0) - (raw / np.linalg.norm(raw, axis=0)).mean(axis=0))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +70,12 @@ def test_a_mistake_gets_a_sentence(name, sizes, error, sentence):
         load(name, **sizes)
 
 
-def test_bundled_data_are_checked(monkeypatch):
-    digits = DATASETS["digits"]
+def test_bundled_data_are_checked_and_come_without_blank_pixels(monkeypatch):
+    digits, data = DATASETS["digits"], load("digits")
+    assert data.X.shape == (1797, 61) and data.name == "digits" and 0 not in data.columns  # a corner is blank
+    raw = load("digits", raw=True).X
+    scaled = raw / np.linalg.norm(raw, axis=0)
+    assert raw.max() == 16 and np.allclose(data.X, scaled - scaled.mean(axis=0))
     other = replace(digits, origin=replace(digits.origin, read=lambda: np.ones((3, 3))))
     monkeypatch.setitem(DATASETS, "digits", other)
     with pytest.raises(DataDamaged, match="not the expected ones: expected sha256 8f26"):
@@ -88,11 +83,18 @@ def test_bundled_data_are_checked(monkeypatch):
     assert load("digits", check=False).X.shape == (3, 3)
 
 
-def test_a_digest_is_of_the_numbers_whatever_their_order_in_memory():
-    A = np.arange(6.0).reshape(2, 3)
-    assert digest_of(A) == digest_of(np.asfortranarray(A)) == digest_of(A.astype(">f8")) != digest_of(A.T)
-
-
-def test_every_dataset_says_where_it_is_from():
+def test_every_dataset_says_where_it_is_from_and_every_public_file_has_an_address_and_a_checksum():
     for name, dataset in DATASETS.items():
         assert dataset.name == name and dataset.summary and dataset.source and dataset.licence
+        for file in getattr(dataset.origin, "public", ()):
+            assert file.url.startswith("https://") and file.url.endswith("/" + file.name)
+            assert len(file.sha256) == 64 and int(file.sha256, 16)
+
+
+def test_the_eigenvalues_of_pitprops_are_the_published_ones():
+    """Jeffers' six largest, as Zou, Hastie and Tibshirani (2006) and others repeat them; they keep 0.87 of 13."""
+    C, names = pitprops()
+    assert len(names) == 13 and C.shape == (13, 13) and np.array_equal(C, C.T) and np.all(np.diag(C) == 1)
+    values = np.linalg.eigvalsh(C)[::-1]
+    np.testing.assert_allclose(values[:6], [4.219, 2.378, 1.878, 1.109, 0.910, 0.815], atol=5e-4)
+    assert round(values[:6].sum() / 13, 2) == 0.87

@@ -1,7 +1,5 @@
 """Choosing, scaling and centring, against what they claim."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

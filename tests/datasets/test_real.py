@@ -1,7 +1,5 @@
 """The real datasets, where their folder is at hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,11 +29,6 @@ def test_the_papers_sizes(name, shared_data):
     assert not np.array_equal(data.rows, other.rows)
 
 
-def test_only_a_part_of_sector(shared_data):
-    with pytest.raises(DataUnavailable, match="1826 samples; given 2500. The original has 9619"):
-        load("sector-2500-500", folder=shared_data)
-
-
 @pytest.mark.parametrize("name", ["arabidopsis", "leukemia"])
 def test_gene_expressions_as_in_the_published_runs(name, shared_data):
     data = load(name, folder=shared_data)
@@ -43,7 +36,9 @@ def test_gene_expressions_as_in_the_published_runs(name, shared_data):
     assert np.allclose(np.linalg.norm(data.X, axis=0), 1, rtol=1e-13)
 
 
-def test_all_of_tdt2_stays_sparse(shared_data):
+def test_only_a_part_of_sector_and_all_of_tdt2_which_stays_sparse(shared_data):
+    with pytest.raises(DataUnavailable, match="1826 samples; given 2500. The original has 9619"):
+        load("sector-2500-500", folder=shared_data)
     assert load("tdt2", folder=shared_data, raw=True).X.shape == (9394, 36771 - 678)
     with pytest.raises(ValueError, match="GiB"):
         load("tdt2", folder=shared_data)

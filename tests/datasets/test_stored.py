@@ -1,7 +1,5 @@
 """Files in folders: found, checked, read, refused."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
@@ -29,6 +27,10 @@ def test_our_file_and_the_original_give_the_same(tmp_path, name, content):
     assert data.checksum == sha256(content)
     assert list(data.columns) == [0, 1, 3, 4, 5, 6, 7, 8]
     assert (data.source, data.licence) == ("made here", "none")
+    origin = DATASETS["tiny"].origin
+    assert origin.states(folder) == [(folder / name, "ok")]
+    (folder / "tiny.npz").write_bytes(PACKED[1:])  # which goes before the original
+    assert origin.states(folder) == [(folder / "tiny.npz", "damaged")]
 
 
 def test_a_folder_that_is_named_is_the_only_place(tmp_path, monkeypatch, cache_of_the_test):
@@ -105,13 +107,3 @@ def test_why_unavailable_looks_and_does_not_read(tmp_path, monkeypatch, cache_of
     }.items():
         with pytest.raises(ValueError, match=sentence):
             why_unavailable(name, folder=tmp_path)
-
-
-def test_states_without_a_network(tmp_path, cache_of_the_test):
-    origin = DATASETS["tiny"].origin
-    assert origin.states(None) == [(cache_of_the_test / "tiny.mat", "missing")]
-    assert origin.states(tmp_path) == [(tmp_path / "tiny.npz", "missing")]
-    (tmp_path / "tiny.mat").write_bytes(ORIGINAL)
-    assert origin.states(tmp_path) == [(tmp_path / "tiny.mat", "ok")]
-    (tmp_path / "tiny.npz").write_bytes(PACKED[1:])
-    assert origin.states(tmp_path) == [(tmp_path / "tiny.npz", "damaged")]

@@ -1,9 +1,5 @@
 """RangeICA: planted sources, beside FastICA, outliers, conventions, warm starts, refusals."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA, FastICA
@@ -14,21 +10,21 @@ from orthoprox.models import amari_index, least_range
 MIXING = np.array([[1.0, 0.5, 0.2], [0.3, 1.0, 0.4], [0.6, -0.2, 1.0]])
 
 
-def sources(m: int, n: int, seed: int) -> np.ndarray:
+def sources(m, n, seed):
     return np.random.default_rng(seed).uniform(-1, 1, (m, n))
 
 
 @pytest.fixture(scope="module")
-def X() -> np.ndarray:
+def X():
     return sources(500, 3, 1) @ MIXING.T + [5.0, -2.0, 1.0]
 
 
 @pytest.fixture(scope="module")
-def ica(X: np.ndarray) -> RangeICA:
+def ica(X):
     return RangeICA(random_state=0).fit(X)
 
 
-def test_the_parts_fit_together(ica: RangeICA, X: np.ndarray) -> None:
+def test_the_parts_fit_together(ica, X):
     S = ica.transform(X)
     assert np.allclose(S, (X - ica.mean_) @ ica.components_.T, atol=1e-12)
     assert np.allclose(S.mean(axis=0), 0, atol=1e-12) and np.allclose(S.std(axis=0), 1)
@@ -36,6 +32,10 @@ def test_the_parts_fit_together(ica: RangeICA, X: np.ndarray) -> None:
     assert ica.score(X) == pytest.approx(1.0) and np.allclose(ica.mean_, X.mean(axis=0))
     Z = (X - ica.mean_) @ ica.whitening_.T
     assert np.allclose(Z.T @ Z / 500, np.eye(3), atol=1e-12)
+    # from white sources to those of least range
+    S = Z @ ica.result_.X
+    P = np.abs(np.corrcoef((S @ least_range(S, order=5)).T, ica.transform(X).T)[:3, 3:])
+    assert np.allclose(np.sort(P, axis=0)[-1], 1.0, atol=1e-9)
     # ordered by what they contribute, signs by the largest entry of the mixing matrix
     sizes = np.sum(ica.mixing_**2, axis=0)
     assert np.all(np.diff(sizes) <= 0)
@@ -43,7 +43,7 @@ def test_the_parts_fit_together(ica: RangeICA, X: np.ndarray) -> None:
     assert amari_index(ica.components_ @ MIXING) < 0.02
 
 
-def test_uncorrelated_sources_if_asked_for(X: np.ndarray) -> None:
+def test_uncorrelated_sources_if_asked_for(X):
     ica = RangeICA(oblique=False, random_state=0).fit(X)
     S = ica.transform(X)
     assert np.allclose(S.T @ S / 500, np.eye(3), atol=1e-10)
@@ -53,7 +53,7 @@ def test_uncorrelated_sources_if_asked_for(X: np.ndarray) -> None:
 
 
 @pytest.mark.slow
-def test_more_accurate_than_fast_ica_and_the_more_so_the_more_samples() -> None:
+def test_more_accurate_than_fast_ica_and_the_more_so_the_more_samples():
     ours, theirs = {}, {}
     for m in (300, 2400):
         errors = []
@@ -69,7 +69,7 @@ def test_more_accurate_than_fast_ica_and_the_more_so_the_more_samples() -> None:
 
 
 @pytest.mark.slow
-def test_outliers_are_what_the_order_is_for() -> None:
+def test_outliers_are_what_the_order_is_for():
     errors = []
     for seed in range(3):
         X = sources(500, 3, seed) @ MIXING.T
@@ -80,7 +80,7 @@ def test_outliers_are_what_the_order_is_for() -> None:
     assert robust < 0.5 * plain
 
 
-def test_fewer_sources_within_the_leading_components(X: np.ndarray) -> None:
+def test_fewer_sources_within_the_leading_components(X):
     two = RangeICA(2, random_state=0).fit(X)
     pca = PCA(2).fit(X)
     assert two.components_.shape == (2, 3) and two.mixing_.shape == (3, 2)
@@ -88,18 +88,14 @@ def test_fewer_sources_within_the_leading_components(X: np.ndarray) -> None:
     assert np.allclose(two.inverse_transform(two.transform(X)), pca.inverse_transform(pca.transform(X)))
 
 
-def test_directions_without_variation_are_left_out(X: np.ndarray) -> None:
+def test_directions_without_variation_are_left_out(X):
     wide = np.hstack([X, X[:, :1] + X[:, 1:2], np.ones((500, 1))])
     found = RangeICA(random_state=0).fit(wide)
     assert found.components_.shape == (3, 5)
     assert amari_index(found.components_ @ np.vstack([MIXING, MIXING[:1] + MIXING[1:2], np.zeros((1, 3))])) < 0.02
-    with pytest.raises(ValueError, match="varies in 3"):
-        RangeICA(4).fit(wide)
-    with pytest.raises(ValueError, match="does not vary"):
-        RangeICA().fit(np.ones((10, 2)))
 
 
-def test_features_of_very_different_sizes() -> None:
+def test_features_of_very_different_sizes():
     X = sources(500, 3, 1) @ MIXING.T
     plain, scaled = (RangeICA(tol=1e-6, random_state=0).fit(X * s) for s in (1.0, [1.0, 1e-4, 1e3]))
     assert amari_index(scaled.components_ @ (MIXING * [[1.0], [1e-4], [1e3]])) < 0.02
@@ -109,45 +105,12 @@ def test_features_of_very_different_sizes() -> None:
 
 
 @pytest.mark.parametrize(("order", "k"), [(1, 1), (7, 7), (0.1, 50), (0.0001, 1), (None, 5), (0.5, 250)])
-def test_the_order_is_a_number_or_a_share(order: Any, k: int, X: np.ndarray) -> None:
+def test_the_order_is_a_number_or_a_share(order, k, X):
     fitted = RangeICA(order=order, oblique=False, random_state=0, tol=1e-2).fit(X)
     S = np.sort(fitted.transform(X), axis=0)
     assert fitted.objective_ == pytest.approx(np.sum(S[-k:].mean(axis=0) - S[:k].mean(axis=0)), rel=1e-9)
 
 
-def test_the_last_part_is_what_it_says(X: np.ndarray, ica: RangeICA) -> None:
-    S = (X - ica.mean_) @ ica.whitening_.T @ ica.result_.X
-    T = S @ least_range(S, order=5)
-    P = np.abs(np.corrcoef(T.T, ica.transform(X).T)[:3, 3:])
-    assert np.allclose(np.sort(P, axis=0)[-1], 1.0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("order", "words"),
-    [
-        (0, "between 1 and half"),
-        (251, "250; given 251"),
-        (0.6, "share of the samples"),
-        ("1", "whole number"),
-        (-0.1, "share"),
-    ],
-)
-def test_a_bad_order_gets_a_sentence(order: Any, words: str, X: np.ndarray) -> None:
-    with pytest.raises((TypeError, ValueError), match=words):
-        RangeICA(order=order).fit(X)
-
-
-@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 1e-310), (np.float32, 1e-40)])
-def test_data_without_an_inverse_get_a_sentence(dtype: Any, scale: float, X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match=f"beyond the range of {dtype.__name__}. Multiply X"):
-        RangeICA().fit((scale * X).astype(dtype))
-
-
-def test_two_samples_far_from_zero_come_to_an_end() -> None:
+def test_two_samples_far_from_zero_come_to_an_end():
     X = 1e8 + np.array([[0.25, 1.0, -2.0, 0.5, 4.0], [1.0, 0.5, 3.0, -1.0, 0.0]])
     assert RangeICA(random_state=0).fit(X).score(X) == pytest.approx(1.0)
-
-
-def test_sources_of_another_number_are_refused(ica: RangeICA) -> None:
-    with pytest.raises(ValueError, match="each of the 3 components; given 2"):
-        ica.inverse_transform(np.ones((4, 2)))

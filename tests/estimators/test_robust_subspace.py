@@ -1,32 +1,15 @@
 """RobustSubspace and DualPCP: planted subspaces, their centre, and who is an outlier."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from draws import sparse
+from draws import contaminated, sine, sparse
 from orthoprox.estimators import DualPCP, RobustSubspace
 from orthoprox.models import Reweighting
 from orthoprox.solvers import OADMM
-
-
-def contaminated(seed, *, n=20, d=3, inliers=60, outliers=40, noise=0.0, offset=0.0, even=False):
-    """Inliers on an affine subspace with standard deviations d, ..., 2, 1 (or 1) along it, and outliers around them."""
-    rng = np.random.default_rng(2000 + seed)
-    U = np.linalg.qr(rng.standard_normal((n, d)))[0].T
-    p = offset * rng.standard_normal(n)
-    spread = np.ones(d) if even else np.arange(d, 0, -1)
-    good = rng.standard_normal((inliers, d)) * spread @ U + noise * rng.standard_normal((inliers, n))
-    return np.vstack([good, 2 * rng.standard_normal((outliers, n))]) + p, U, p
-
-
-def sine(U, V):
-    """The sine of the largest angle between the spans of two sets of orthonormal rows."""
-    return np.linalg.norm(V - V @ U.T @ U, 2)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7])
@@ -172,24 +155,6 @@ def test_the_solver_is_what_was_asked_for():
     assert np.linalg.norm(other.components_ @ U.T, 2) < 1e-5
     wide = DualPCP(n_components=1, centre=None, tol=1e6).fit(np.random.default_rng(1).standard_normal((30, 600)))
     assert isinstance(wide.result_.solver, OADMM)
-
-
-@pytest.mark.parametrize("model", [RobustSubspace(n_components=2), DualPCP(n_components=2)], ids=repr)
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"contamination": 1.0}, "'auto' or a share from 0 up to 1; given 1.0"),
-        ({"contamination": "some"}, "'auto' or a share"),
-        ({"centre": "middle"}, "centre must be one of 'affine', 'median', 'mean', None or an array; given 'middle'"),
-        ({"centre": np.ones(3)}, r"4 finite numbers, one for each feature; given shape \(3,\)"),
-        ({"centre": np.array([0, 0, 0, np.nan])}, "4 finite numbers"),
-        ({"solver": "oadm"}, "Did you mean"),
-    ],
-    ids=lambda value: str(value) if isinstance(value, dict) else "",
-)
-def test_bad_settings_get_a_sentence(model, settings, sentence, rng):
-    with pytest.raises(ValueError, match=sentence):
-        type(model)(**{**model.get_params(), **settings}).fit(rng.standard_normal((10, 4)))
 
 
 @pytest.mark.parametrize("X", [np.zeros((5, 4)), np.ones((6, 4)), np.arange(4.0)[None, :], np.eye(4)])

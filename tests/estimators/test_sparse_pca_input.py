@@ -1,9 +1,6 @@
 """What people bring to sparse PCA: a covariance, columns of all units, a share of variance, too many components."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas
@@ -22,7 +19,7 @@ NAMES = [f"feature {i}" for i in range(8)]
 
 
 @pytest.fixture(scope="module")
-def X() -> np.ndarray:
+def X():
     """Two groups of three among eight features, far from the origin; the last is constant."""
     rng = np.random.default_rng(31)
     D = rng.standard_normal((50, 8)) + 7
@@ -32,7 +29,7 @@ def X() -> np.ndarray:
     return D
 
 
-def orthonormal(fitted: Any) -> bool:
+def orthonormal(fitted):
     V = fitted.components_
     return bool(np.max(np.abs(V @ V.T - np.eye(len(V)))) <= 1e-12)
 
@@ -43,7 +40,7 @@ def orthonormal(fitted: Any) -> bool:
 @pytest.mark.parametrize(
     "wish", [{"n_nonzero": 6}, {"weight": 0.3}, {"n_nonzero": 6, "scale": "standard"}, {"n_nonzero": 1.0}], ids=str
 )
-def test_a_covariance_gives_what_its_samples_give(wish: dict[str, Any], X: np.ndarray) -> None:
+def test_a_covariance_gives_what_its_samples_give(wish, X):
     C = pandas.DataFrame(X, columns=NAMES).cov()
     one, other = SparsePCA(2, **wish).fit(X), SparsePCA(2, **wish).fit_covariance(C, n_samples=50)
     V = other.components_
@@ -59,7 +56,7 @@ def test_a_covariance_gives_what_its_samples_give(wish: dict[str, Any], X: np.nd
     assert np.allclose(scores, one.transform(X), atol=1e-4) and list(scores.columns) == ["sparsepca0", "sparsepca1"]
 
 
-def test_the_units_of_a_covariance_change_nothing_and_float32_stays(X: np.ndarray) -> None:
+def test_the_units_of_a_covariance_change_nothing_and_float32_stays(X):
     C = np.cov(X.T)
     one = SparsePCA(2, n_nonzero=6).fit_covariance(C)
     for k in (1000, 301, -1000):
@@ -70,7 +67,7 @@ def test_the_units_of_a_covariance_change_nothing_and_float32_stays(X: np.ndarra
     assert single.components_.dtype == np.float32 and np.allclose(single.components_, one.components_, atol=1e-3)
 
 
-def test_features_of_any_unit_keep_their_digits_in_a_covariance(X: np.ndarray) -> None:
+def test_features_of_any_unit_keep_their_digits_in_a_covariance(X):
     """Eigenvalues of C itself would lose a feature whose variance is below 1e-16 of the largest."""
     units = np.array([1e-9, 1e4, 1.0, 1e-3, 2.0, 1.0, 1e6, 1.0])
     one = SparsePCA(2, n_nonzero=6, scale="standard").fit(X)
@@ -79,7 +76,7 @@ def test_features_of_any_unit_keep_their_digits_in_a_covariance(X: np.ndarray) -
     assert np.allclose(other.feature_scale_[:7], (X.std(axis=0, ddof=1) * units)[:7], rtol=1e-9)
 
 
-def test_without_a_number_of_samples_the_weight_is_in_units_of_the_covariance(X: np.ndarray) -> None:
+def test_without_a_number_of_samples_the_weight_is_in_units_of_the_covariance(X):
     C = np.cov(X.T)
     half = SparsePCA(2, weight=0.25).fit_covariance(C / 2)
     whole = SparsePCA(2, weight=0.5).fit_covariance(C)
@@ -89,40 +86,17 @@ def test_without_a_number_of_samples_the_weight_is_in_units_of_the_covariance(X:
     assert whole.objective_ == pytest.approx(value, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("C", "sentence"),
-    [
-        (np.ones((3, 2)), "not square. For samples use fit"),
-        (np.array([[1.0, 0.5], [0.4, 1.0]]), r"symmetric: entry \(0, 1\) is 0.5 and entry \(1, 0\) is 0.4"),
-        (np.array([[1.0, 2.0], [2.0, 1.0]]), "the smallest is -1, the largest 3"),
-        (-np.eye(2), "the smallest is -1, the largest -1"),
-        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "C contains NaN"),
-        (np.zeros((3, 3)), "C is zero"),
-        (csr_array(np.eye(3)), "dense data is required"),
-        (np.eye(3) * 1j, "Complex data not supported"),
-        (pandas.DataFrame({"name": ["a", "b"], "a": [1.0, 0.0]}), "'name' of this frame does not"),
-    ],
-    ids=["shape", "symmetry", "indefinite", "negative", "nan", "zero", "sparse", "complex", "words"],
-)
-def test_what_is_no_covariance_gets_a_sentence(C: Any, sentence: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=sentence):
-        SparsePCA(1).fit_covariance(C)
-
-
-def test_rounding_is_no_negative_eigenvalue_and_a_wrong_number_of_samples_is_told(X: np.ndarray) -> None:
+def test_rounding_is_no_negative_eigenvalue(X):
     C = np.cov(X[:4].T)
     C[0, 1] *= 1 + 1e-12
     assert orthonormal(SparsePCA(2, n_nonzero=4).fit_covariance(C))
-    for n_samples, sentence in ((1, "at least 2"), (3.5, "whole number")):
-        with pytest.raises((ValueError, TypeError), match=sentence):
-            SparsePCA(1).fit_covariance(C, n_samples=n_samples)
 
 
 # ---------------------------------------------------------------- units
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_standardised_features_have_no_units(kind: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standardised_features_have_no_units(kind, X, monkeypatch):
     X = np.where(np.random.default_rng(5).random(X.shape) < 0.3, 0.0, X - 7)
     X[:, 7] = 0.1
     units = np.array([1e-100, 1e3, 1.0, 1e150, 2.0, 1e-3, 1e6, 1.0])
@@ -131,7 +105,7 @@ def test_standardised_features_have_no_units(kind: Any, X: np.ndarray, monkeypat
     plain = SparsePCA(2, n_nonzero=6).fit(Z)
     filled = csr_array.toarray
 
-    def toarray(A: Any, *args: Any, **kwargs: Any) -> Any:
+    def toarray(A, *args, **kwargs):
         assert len(X) not in A.shape, "samples are never filled in"
         return filled(A, *args, **kwargs)
 
@@ -148,7 +122,7 @@ def test_standardised_features_have_no_units(kind: Any, X: np.ndarray, monkeypat
     assert not fitted.notes_
 
 
-def test_wine_warns_of_units_and_digits_only_note_them() -> None:
+def test_wine_warns_of_units_and_digits_only_note_them():
     wine = load_wine(as_frame=True).data
     with pytest.warns(UserWarning, match='deviation of proline is 315, that of .* pass scale="standard"') as told:
         fitted = SparsePCA(2).fit(wine)
@@ -160,17 +134,11 @@ def test_wine_warns_of_units_and_digits_only_note_them() -> None:
     assert len(fitted.notes_) == 1 and "Features differ much in spread" in fitted.notes_[0]
 
 
-def test_other_scales_get_a_sentence(X: np.ndarray) -> None:
-    for scale in ("robust", True, np.ones(8)):
-        with pytest.raises(ValueError, match="scale must be one of None, 'standard'"):
-            SparsePCA(2, scale=scale).fit(X)
-
-
 # ---------------------------------------------------------------- how many components
 
 
 @pytest.mark.parametrize("share", [0.3, 0.75, 0.9, 0.999, np.float32(0.5)], ids=str)
-def test_a_share_of_variance_takes_as_many_components_as_pca(share: float, X: np.ndarray) -> None:
+def test_a_share_of_variance_takes_as_many_components_as_pca(share, X):
     for D in (X, X[:6], csr_array(X)):
         fitted = SparsePCA(share, n_nonzero=0.4).fit(D)
         ratios = np.cumsum(PCA().fit(D if D is not csr_array else X).explained_variance_ratio_)
@@ -178,12 +146,9 @@ def test_a_share_of_variance_takes_as_many_components_as_pca(share: float, X: np
         assert fitted.n_components_ == r == len(fitted.components_) and fitted.n_components is share
         assert fitted.pca_variance_ratio_ == pytest.approx(ratios[r - 1])
         assert fitted.explained_variance_ratio_.sum() <= fitted.pca_variance_ratio_ + 1e-12
-    for wrong in (1.0, 1.5, "most"):
-        with pytest.raises(TypeError, match="a whole number or a share of the variance between 0 and 1"):
-            SparsePCA(wrong).fit(X)
 
 
-def test_the_share_of_pca_is_right_where_its_gram_matrix_is_not_formed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_share_of_pca_is_right_where_its_gram_matrix_is_not_formed(monkeypatch):
     rng = np.random.default_rng(3)
     S = csr_array(np.where(rng.random((60, 90)) < 0.2, rng.random((60, 90)), 0.0))
     ratio = PCA(3).fit(S.toarray()).explained_variance_ratio_.sum()
@@ -199,12 +164,10 @@ def test_the_share_of_pca_is_right_where_its_gram_matrix_is_not_formed(monkeypat
     [({}, 90), ({"n_nonzero": 45}, 50), ({"n_nonzero_per_component": 3}, 70), ({"n_nonzero": 0.1}, 41)],
     ids=str,
 )
-def test_more_components_than_the_rank_are_single_features_and_cost_nothing(
-    wish: dict[str, Any], n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_components_than_the_rank_are_single_features_and_cost_nothing(wish, n, monkeypatch):
     X, sizes = np.random.default_rng(2).standard_normal((20, n)) * np.linspace(1, 2, n), []
 
-    def watched(problem: Any, *given: Any, **rest: Any) -> Any:
+    def watched(problem, *given, **rest):
         sizes.append((problem.M.n, problem.M.r))
         return solve(problem, *given, **rest)
 
@@ -224,7 +187,7 @@ def test_more_components_than_the_rank_are_single_features_and_cost_nothing(
     assert fitted.result_.X.shape == (n, 40) and fitted.result_.status is Status.CONVERGED
 
 
-def test_the_single_features_are_those_of_largest_variance_without_a_loading() -> None:
+def test_the_single_features_are_those_of_largest_variance_without_a_loading():
     data = about(np.diag([3.0, 9.0, 1.0, 7.0, 5.0]), np.zeros(5))
     inside = features_for_rank(data, 2)
     assert np.array_equal(inside, [1, 3, 4])
@@ -232,7 +195,7 @@ def test_the_single_features_are_those_of_largest_variance_without_a_loading() -
     assert np.array_equal(V.T, [[0, 0.6, 0, 0.8, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]])
 
 
-def test_a_rank_of_one_and_a_penalty_and_pca_itself() -> None:
+def test_a_rank_of_one_and_a_penalty_and_pca_itself():
     X = np.outer(np.arange(10.0), [1.0, 2.0, 3.0, 4.0, 5.0])
     for wish in ({"n_nonzero": 8}, {"weight": 0.1}, {"n_nonzero": 1.0}, {"n_nonzero_per_component": [1, 2, 2, 1]}):
         with pytest.warns(UserWarning, match="more than the rank of the data, 1"):
@@ -245,7 +208,7 @@ def test_a_rank_of_one_and_a_penalty_and_pca_itself() -> None:
 # ---------------------------------------------------------------- both counts
 
 
-def test_an_allowance_has_both_counts() -> None:
+def test_an_allowance_has_both_counts():
     assert resolve_allowance(None, None, 10, 3) == Allowance(6, (10, 10, 10))
     assert resolve_allowance(0.5, [1, 2, 4], 10, 3) == Allowance(7, (1, 2, 4))
     assert resolve_allowance(5, 4, 10, 3) == Allowance(5, (4, 4, 4))
@@ -254,11 +217,3 @@ def test_an_allowance_has_both_counts() -> None:
     for caps, total in (((4, 4, 4), 5), ((1, 9, 2), 6), ((3, 3), 2), ((2, 2), 9)):
         level = Allowance(total, caps).level()
         assert sum(level) == min(total, sum(caps)) and all(1 <= a <= b for a, b in zip(level, caps, strict=True))
-
-
-@pytest.mark.parametrize(("total", "caps"), [(5, 4), (6, [1, 4, 4]), (20, [2, 3, 1])], ids=str)
-def test_both_counts_hold(total: int, caps: Any, X: np.ndarray) -> None:
-    fitted = SparsePCA(3, n_nonzero=total, n_nonzero_per_component=caps).fit(X)
-    assert orthonormal(fitted)
-    assert np.sum(fitted.n_nonzero_) == min(total, np.sum(np.broadcast_to(caps, 3)))
-    assert np.all(fitted.n_nonzero_ <= caps)

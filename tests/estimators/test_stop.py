@@ -1,9 +1,6 @@
 """When a fit stops: every part of Crit counts, units do not."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,18 +15,18 @@ from orthoprox.terms import L1
 D = np.random.default_rng(41).standard_normal((30, 8))
 
 
-def small(problem: Problem, X: np.ndarray, y: np.ndarray, z: np.ndarray, tolerance: float) -> bool:
+def small(problem, X, y, z, tolerance):
     at = Certificate(problem.at(X), y, z)
     return is_critical(problem, at, criticality(problem, at), tolerance)
 
 
 @pytest.fixture(scope="module")
-def solved() -> Any:
+def solved():
     problem = sparse_pca(D, n_components=2, weight=0.1)
     return problem, solve(problem, stop=Iterations(300) | Critical(1e-10))
 
 
-def test_a_solution_passes_and_any_part_alone_fails_it(solved: Any) -> None:
+def test_a_solution_passes_and_any_part_alone_fails_it(solved):
     problem, result = solved
     X, y, z = result.X, result.y, result.z
     assert small(problem, X, y, z, 1e-8)
@@ -39,7 +36,7 @@ def test_a_solution_passes_and_any_part_alone_fails_it(solved: Any) -> None:
     assert not small(problem, other, other, 0.1 * np.sign(other), 1e-4)  # stationarity
 
 
-def test_without_f_the_subgradient_is_the_measure() -> None:
+def test_without_f_the_subgradient_is_the_measure():
     problem = Problem(M=Stiefel(8, 2), h=L1(1e-9))
     X = problem.M.random(7)
     assert not small(problem, X, X, 1e-9 * np.sign(X), 1e-3)
@@ -47,7 +44,7 @@ def test_without_f_the_subgradient_is_the_measure() -> None:
     assert small(problem, corner, corner, 1e-9 * corner, 1e-3)
 
 
-def test_no_tolerance_means_never_and_a_negative_one_is_refused(solved: Any) -> None:
+def test_no_tolerance_means_never_and_a_negative_one_is_refused(solved):
     problem, result = solved
     run = solve(problem, X0=result.X, stop=Iterations(3) | ScaledCritical(0.0))
     assert run.status is Status.ITERATIONS
@@ -57,8 +54,8 @@ def test_no_tolerance_means_never_and_a_negative_one_is_refused(solved: Any) -> 
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_still_when_the_objective_has_not_moved_for_long_enough(unit: float) -> None:
-    def now(values: list[float]) -> Any:
+def test_still_when_the_objective_has_not_moved_for_long_enough(unit):
+    def now(values):
         *before, last = [unit * value for value in values]
         return SimpleNamespace(recent=lambda _, count: before[-count:], objective=last)
 
@@ -70,7 +67,7 @@ def test_still_when_the_objective_has_not_moved_for_long_enough(unit: float) -> 
 
 
 @pytest.mark.parametrize("run", Status)
-def test_a_finished_point_does_not_cover_what_ended_the_run(run: Status) -> None:
+def test_a_finished_point_does_not_cover_what_ended_the_run(run):
     own_end = {Status.CONVERGED: Status.UNCONFIRMED, Status.STALLED: Status.STALLED}
     assert status_after(run, critical=True) is (Status.CONVERGED if run in own_end else run)
     assert status_after(run, critical=False) is own_end.get(run, run)

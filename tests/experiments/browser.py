@@ -1,6 +1,5 @@
 """A headless browser, driven over the two pipes of its debugging protocol: no library in between."""
 
-import base64
 import contextlib
 import json
 import os
@@ -127,11 +126,6 @@ class Page:
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.value = {json.dumps(value)};"
             " e.dispatchEvent(new Event('change', {bubbles: true})); })()"
         )
-
-    def picture(self, path: Path, *, dark=False):
-        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self("Emulation.setEmulatedMedia", features=features)
-        path.write_bytes(base64.b64decode(self("Page.captureScreenshot", format="png")["data"]))
 
     def close(self):
         with contextlib.suppress(Exception):

@@ -60,9 +60,6 @@ def test_verdicts_count_panels_and_take_medians_over_seeds():
     by_group = verdicts(several)[FAILS.statement]
     assert by_group == {("figure1", 5.0, 0.1): Verdict(1, 2), ("figure1", 5.0, 0.2): Verdict(0, 1)}
     assert verdict(FAILS, [{"OADMM-EP": 1.0}]) == Verdict(0, 0)  # a panel without the method
-
-
-def test_verdicts_in_words():
     words = {count: Verdict(count, 8).word for count in (8, 6, 5, 2, 0)}
     assert words == {8: "holds", 6: "mostly holds", 5: "mixed", 2: "mostly fails", 0: "fails"}
     assert str(Verdict(0, 0)) == "not measured" and str(Verdict(5, 8)) == "mixed (5/8)"
@@ -103,13 +100,6 @@ def words(*several):
     return {statement: word for statement, word, _ in statements(several)}
 
 
-def test_a_run_as_the_theory_has_it():
-    (one,) = measure([watched()])
-    assert (one.increases, one.bare, one.short, one.steps, one.trials) == (0, 0, 0, 99, 3)
-    assert one.slope == pytest.approx(-0.5)
-    assert list(words(watched()).values()) == ["holds"] * 5
-
-
 @pytest.mark.parametrize(
     ("changes", "statement"),
     [
@@ -120,28 +110,30 @@ def test_a_run_as_the_theory_has_it():
     ],
 )
 def test_a_statement_fails_where_it_is_wrong(changes, statement):
-    assert [word for line, word in words(watched(**changes)).items() if statement in line] == ["fails"]
+    for several in ([watched(**changes)], [watched(), watched(**changes)]):  # one of two is enough
+        assert [word for line, word in words(*several).items() if statement in line] == ["fails"]
 
 
-def test_one_run_of_two_is_not_enough():
-    several = [watched(), watched(mean_criticality=5.0 * T**-0.3)]
-    (line,) = [line for line in statements(several) if "T^(-1/3)" in line[0]]
-    assert line[1] == "fails" and "in 1 of 2 runs; the slowest slope over the last decade is -0.300" in line[2]
+def test_one_slow_run_is_told_of_and_one_infeasible_record_is_enough():
+    slow = watched(mean_criticality=5.0 * T**-0.3)
+    (told,) = [told for line, _, told in statements([watched(), slow]) if "T^(-1/3)" in line]
+    assert "in 1 of 2 runs; the slowest slope over the last decade is -0.300" in told
+    run = made_up("OADMM-EP", 1.0, curve=[3.0, 2.0, 1.0])
+    run.archive.history["infeasibility"][1] = 1e-6
+    assert words(run)["every recorded iterate is feasible, all methods"] == "fails"
 
 
-def test_what_the_measures_look_at():
+def test_a_run_as_the_theory_has_it_and_what_the_measures_look_at():
+    assert list(words(watched()).values()) == ["holds"] * 5
+    (one,) = measure([watched()])
+    assert (one.increases, one.bare, one.short, one.steps, one.trials) == (0, 0, 0, 99, 3)
+    assert one.slope == pytest.approx(-0.5)
     (rounding,) = measure([watched(decrease=np.r_[np.nan, np.ones(98), -1e-14], required=np.zeros(100))])
     assert (rounding.increases, rounding.short) == (0, 0)
     (last_decade,) = measure([watched(mean_criticality=np.where(T < 10, T**-2.0, 10**-1.8 * T**-0.2))])
     assert last_decade.slope == pytest.approx(-0.2)
     (dominant,) = measure([watched(c_over_beta=400.0 - 2.0 * T)])
     assert (dominant.increases, dominant.bare) == (0, 99)
-
-
-def test_one_infeasible_record_is_enough():
-    run = made_up("OADMM-EP", 1.0, curve=[3.0, 2.0, 1.0])
-    run.archive.history["infeasibility"][1] = 1e-6
-    assert words(run)["every recorded iterate is feasible, all methods"] == "fails"
 
 
 def test_every_pair_has_its_counts_and_its_ratio_for_each_k():

@@ -76,14 +76,6 @@ def test_results_of_another_version_of_the_code_are_made_again_unless_they_are_k
     )
 
 
-def test_a_job_is_hashed_once(tmp_path, monkeypatch):
-    counted = []
-    monkeypatch.setattr("orthoprox.experiments.spec.fingerprint", lambda name: counted.append(name) or "")
-    jobs = jobs_of(tiny(datasets=("randn-40-12",), seeds=(0,)))
-    assert run(jobs, tmp_path).done == 3
-    assert len(counted) == 2 * len(jobs)  # of the solver and of the data
-
-
 def test_a_run_that_fails_does_not_keep_the_others(tmp_path):
     experiment = tiny(
         datasets=("randn-40-12",),

@@ -24,17 +24,18 @@ def jobs():
     return dict(tiny(datasets=("randn-40-12",), seeds=(3,)).jobs())
 
 
-def test_a_run_is_what_the_library_computes(jobs):
-    job = jobs["OADMM-EP"]
-    archive = execute(job)
+@pytest.mark.parametrize(("kept", "k", "watch"), [(0.25, 6, None), (None, 24, "lyapunov")])
+def test_a_run_is_what_the_library_computes_and_says_what_made_it(jobs, kept, k, watch):
+    """Without k every entry is penalised; a run that is watched keeps the quantities of the analysis."""
+    archive = execute(replace(jobs["OADMM-EP"], kept=kept, watch=watch))
     D = load("randn-40-12", seed=3).X
-    problem = sparse_pca(D, n_components=2, weight=2.0, k=6)
+    problem = sparse_pca(D, n_components=2, weight=2.0, k=None if kept is None else k)
     solver = named("oadmm-ep", beta0=20.0, xi=0.5)
     result = solve(problem, solver, problem.M.random(START + 3), stop=Iterations(30))
     facts = archive.facts
     assert facts["objective"] == pytest.approx(result.objective, rel=1e-12)
     assert facts["criticality"] == pytest.approx(result.criticality, rel=1e-9)
-    assert (facts["k"], facts["n"], facts["r"], facts["m"]) == (6, 12, 2, 40)
+    assert (facts["k"], facts["n"], facts["r"], facts["m"]) == (k, 12, 2, 40)
     assert (facts["nonzeros"], facts["nonzeros_y"]) == (nonzeros(result.X), nonzeros(result.y))
     best = np.sum(np.linalg.svd(D, compute_uv=False)[:2] ** 2)
     assert facts["variance_kept"] == pytest.approx(np.sum((D @ result.X) ** 2) / best, rel=1e-10)
@@ -42,15 +43,13 @@ def test_a_run_is_what_the_library_computes(jobs):
     assert np.array_equal(archive.history["iteration"], np.arange(31))
     assert facts["objective"] == archive.history["objective"][-1]
     assert facts["status"] == "iterations"
-
-
-def test_a_file_says_what_made_it(jobs):
-    facts = execute(jobs["RADMM-I"]).facts
-    assert facts["settings"] == {"beta": 100.0} and "beta=100.0" in facts["solver_settings"]
+    assert facts["settings"] == {"beta0": 20.0, "xi": 0.5} and "beta0=20.0" in facts["solver_settings"]
     assert (facts["seed"], facts["start_seed"], facts["dataset"]) == (3, START + 3, "randn-40-12")
     assert {"python", "numpy", "scipy", "orthoprox"} <= set(facts["versions"])
     assert {"system", "processor", "cores", "blas_threads"} <= set(facts["machine"])
     assert len(facts["code"]) == 12 and facts["data_checksum"] == load("randn-40-12", seed=3).checksum
+    if watch is not None:
+        assert len(archive.theory["theta"]) == 30 and np.all(archive.theory["decrease"][1:] > 0)
 
 
 def test_all_methods_have_one_start_which_is_not_made_of_the_data(jobs):
@@ -95,19 +94,6 @@ def test_a_run_is_judged_by_what_it_had_reached_within_its_budget(jobs, tmp_path
     late = execute(replace(timed, solver=begins_late.solver, seconds=0.2))  # the set-up is on the clock
     assert (late.facts["iterations"], late.facts["status"]) == (0, "seconds")
     assert len(late.history["seconds"]) == 1 and late.history["seconds"][0] > 0.2
-
-
-def test_without_k_every_entry_is_penalised(jobs):
-    archive = execute(replace(jobs["OADMM-EP"], kept=None, iterations=2))
-    problem = sparse_pca(load("randn-40-12", seed=3).X, n_components=2, weight=2.0)
-    assert archive.history["objective"][0] == pytest.approx(float(problem.objective(problem.M.random(START + 3))))
-    assert archive.facts["k"] == 24
-
-
-def test_a_watched_run_keeps_the_quantities_of_the_analysis(jobs):
-    archive = execute(replace(jobs["OADMM-EP"], watch="lyapunov"))
-    assert len(archive.theory["theta"]) == 30
-    assert np.all(archive.theory["decrease"][1:] > 0)
 
 
 def test_records_thin_out_and_never_stop():

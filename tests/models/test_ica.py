@@ -29,18 +29,8 @@ def test_the_objective_is_the_sum_of_the_ranges(rng):
     problem, X = range_ica(Z, n_components=2, order=4), ortho_group.rvs(3, random_state=2)[:, :2]
     Y = np.sort(Z @ X, axis=0)
     assert math.isclose(problem.objective(X), np.sum(Y[-4:].mean(axis=0) - Y[:4].mean(axis=0)), rel_tol=1e-13)
-    assert problem.notes == () and problem.M.r == 2
-
-
-def test_for_independent_sources_ranges_add_up_and_only_permutations_are_minimal(rng):
-    # the two steps of the proof
-    S = grid(9, 3)
-    problem, ranges = range_ica(S, n_components=3), np.ptp(S, axis=0)
-    for seed in range(5):
-        W = ortho_group.rvs(3, random_state=seed)
-        assert math.isclose(problem.objective(W), np.sum(np.abs(W) * ranges[:, None]), rel_tol=1e-12)
-        assert problem.objective(W) > np.sum(ranges) + 0.1
-    assert math.isclose(problem.objective(np.eye(3)[:, [2, 0, 1]] * [1, -1, 1]), np.sum(ranges), rel_tol=1e-12)
+    assert problem.notes == range_ica(csr_array(Z), n_components=2).notes == () and problem.M.r == 2
+    assert "not white" in range_ica(1.1 * Z, n_components=2).notes[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -104,9 +94,3 @@ def test_the_index_of_amari(rng):
     assert math.isclose(amari_index(P[:, [3, 1, 0, 2]][[1, 0, 3, 2]] * -7.0), amari_index(P))
     # by hand: rows (1 + 1/2) and (1/4 + 1), columns (1 + 1/4) and (1/2 + 1), less four, of at most four
     assert math.isclose(amari_index(np.array([[2.0, 1.0], [-0.5, 2.0]])), (1.5 + 1.25 + 1.25 + 1.5 - 4) / 4)
-
-
-def test_what_is_not_white_is_noted():
-    Z = white(50, 2, 1)
-    assert "not white" in range_ica(1.1 * Z, n_components=2).notes[0]
-    assert range_ica(csr_array(Z), n_components=2).notes == ()

@@ -27,6 +27,8 @@ def test_the_slope_at_zero_is_the_weight_and_the_scale_of_the_data_plays_no_part
     assert penalty_of(problem, E) == pytest.approx(0.7e-6, rel=1e-5)
     error = np.sum((D - D @ X @ X.T) ** 2) / 80  # all have the same smooth part
     assert problem.objective(X) == pytest.approx(error + penalty_of(problem, X))
+    if penalty == "group":  # the lengths of rows
+        assert penalty_of(problem, 2 * X) == pytest.approx(1.4 * np.linalg.norm(X, axis=1).sum())
     # Data times c and weight times c^2 is the same problem times c^2.
     big = sparse_pca(1e4 * D, n_components=3, weight=0.7e8, penalty=penalty)
     assert big.objective(X) == pytest.approx(1e8 * problem.objective(X), rel=1e-12)
@@ -42,28 +44,15 @@ def test_they_are_constant_beyond_so_many_mean_entries(rng, penalty, setting, us
         assert cost[0] < cost[1] == pytest.approx(cost[2], rel=1e-12) and cost[3] == pytest.approx(cost[1], rel=1e-12)
 
 
-def test_the_group_penalty_adds_up_the_lengths_of_rows(D, rng):
-    X = rng.standard_normal((12, 3))
-    problem = sparse_pca(D, n_components=3, weight=0.7, penalty="group")
-    assert penalty_of(problem, X) == pytest.approx(0.7 * np.linalg.norm(X, axis=1).sum())
-
-
-def planted(rng, m=400, n=30):
-    """Two components on the features 0..3 and 4..7, in noise."""
-    V = np.zeros((n, 2))
-    V[:4, 0] = V[4:8, 1] = 0.5
-    return rng.standard_normal((m, 2)) * [4.0, 3.0] @ V.T + 0.5 * rng.standard_normal((m, n)), V
-
-
 @pytest.mark.parametrize(("penalty", "flat"), [("mcp", {"gamma": 2.5}), ("scad", {"a": 2.5})])
 def test_large_loadings_are_not_shrunk(rng, penalty, flat):
     # The planted loadings are 0.5 and the penalty is constant from 2.5 / sqrt(30) = 0.46 on. So the solution is PCA of
     # the planted features alone.
-    D, V = planted(rng)
-    m = len(D)
-    best = np.zeros((30, 2))
+    V, best = np.zeros((2, 30, 2))
+    V[:4, 0] = V[4:8, 1] = 0.5
+    D = rng.standard_normal((400, 2)) * [4.0, 3.0] @ V.T + 0.5 * rng.standard_normal((400, 30))
     for rows, j in ((slice(0, 4), 0), (slice(4, 8), 1)):
-        best[rows, j] = np.linalg.eigh(D[:, rows].T @ D[:, rows] / m)[1][:, -1]
+        best[rows, j] = np.linalg.eigh(D[:, rows].T @ D[:, rows] / 400)[1][:, -1]
     result = solve(sparse_pca(D, n_components=2, weight=0.4, penalty=penalty, **flat), X0=np.linalg.qr(V + 0.05)[0])
     assert result.converged
     assert np.array_equal(result.y != 0, V != 0)

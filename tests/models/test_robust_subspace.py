@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from draws import contaminated, sine
 from orthoprox import Iterations, Stiefel, solve
 from orthoprox.maps import Centred, Matrix, Sparse
 from orthoprox.models import Reweighting, dual_pcp, robust_location, robust_subspace
@@ -14,20 +15,6 @@ from orthoprox.models.reweighting import ReweightingState, leading_eigenvectors
 from orthoprox.models.robust_subspace import SubspaceDistance
 
 location = importlib.import_module("orthoprox.models.robust_location")
-
-
-def contaminated(seed, *, n, d, inliers, outliers, noise=0.0):
-    """Inliers on a random subspace, outliers spread over the sphere; and a basis of the subspace."""
-    rng = np.random.default_rng(1000 + seed)
-    U = np.linalg.qr(rng.standard_normal((n, d)))[0]
-    good = rng.standard_normal((inliers, d)) @ U.T + noise * rng.standard_normal((inliers, n))
-    bad = rng.standard_normal((outliers, n))
-    return np.vstack([good, bad]), U
-
-
-def sine(U, V):
-    """The sine of the largest angle between two subspaces of the same dimension."""
-    return np.linalg.norm(V - U @ (U.T @ V), 2)
 
 
 @pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y)), lambda Y: Centred(Y, np.zeros(7))])
@@ -115,7 +102,7 @@ def test_beyond_512_features_a_step_is_the_best_of_three_blocks(rng):
 
 @pytest.mark.parametrize("form", ["subspace", "complement"])
 def test_it_ends_at_a_critical_point_and_says_so(form):
-    Y, _ = contaminated(3, n=10, d=3, inliers=40, outliers=30, noise=0.02 if form == "subspace" else 0.0)
+    Y, _, _ = contaminated(3, n=10, d=3, inliers=40, outliers=30, even=True, noise=0.02 if form == "subspace" else 0.0)
     if form == "subspace":
         result = solve(robust_subspace(Y, n_components=3), Reweighting())
     else:  # exact inliers: their rows of y are zero, and z is found within the ball
@@ -126,10 +113,10 @@ def test_it_ends_at_a_critical_point_and_says_so(form):
 
 
 def test_far_outliers_count_as_much_as_near_ones():
-    Y, U = contaminated(2, n=12, d=3, inliers=60, outliers=40)
+    Y, U, _ = contaminated(2, n=12, even=True)
     Y[60:] *= 1e4
-    assert sine(U, solve(robust_subspace(Y, n_components=3), Reweighting()).X) < 1e-6
-    assert sine(U, solve(robust_subspace(Y, n_components=3, normalise=False), Reweighting()).X) > 0.1
+    assert sine(U, solve(robust_subspace(Y, n_components=3), Reweighting()).X.T) < 1e-6
+    assert sine(U, solve(robust_subspace(Y, n_components=3, normalise=False), Reweighting()).X.T) > 0.1
 
 
 def joint(Y, c, V):
@@ -147,14 +134,11 @@ def test_the_geometric_median_is_where_unit_vectors_cancel(rng):
 
 
 def test_the_centre_of_an_affine_subspace_lies_in_it():
-    Y, U = contaminated(6, n=10, d=2, inliers=60, outliers=30)
-    p = np.random.default_rng(3).standard_normal((10, 1))
-    c = robust_location(Y + p.T, n_components=2)
-    away = c - p
-    assert np.linalg.norm(away - U @ (U.T @ away)) < 1e-6
-    median = robust_location(Y + p.T) - p
-    assert np.linalg.norm(median - U @ (U.T @ median)) > 1e-2
-    assert np.allclose(U.T @ away, U.T @ median, atol=1e-6)  # along the subspace it is the median
+    Y, U, p = contaminated(6, n=10, d=2, outliers=30, offset=1.0, even=True)
+    away, median = (robust_location(Y, n_components=d)[:, 0] - p for d in (2, 0))
+    assert np.linalg.norm(away - U.T @ (U @ away)) < 1e-6
+    assert np.linalg.norm(median - U.T @ (U @ median)) > 1e-2
+    assert np.allclose(U @ away, U @ median, atol=1e-6)  # along the subspace it is the median
 
 
 @pytest.mark.parametrize("kind", [Matrix, lambda Y: Sparse(csr_array(Y))])
@@ -173,7 +157,7 @@ def test_no_round_increases_the_sum_and_the_last_is_a_local_minimum(rng, kind, m
 
 
 def test_any_array_library_will_do_and_samples_that_are_all_zero():
-    Y, _ = contaminated(7, n=6, d=2, inliers=40, outliers=20)
+    Y, _, _ = contaminated(7, n=6, d=2, inliers=40, outliers=20, even=True)
     A = array_api_strict.asarray(Y)
     for strict, plain in (
         (robust_subspace(A, n_components=2), robust_subspace(Y, n_components=2)),

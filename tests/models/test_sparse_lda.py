@@ -34,14 +34,6 @@ def test_the_smooth_part_is_the_margin(rng, kind, margin):
     assert problem.f.lipschitz >= np.linalg.norm(H, 2) * (1 - 1e-12)
 
 
-def test_with_hardly_a_penalty_it_is_an_eigenproblem(rng):
-    D, y = rng.standard_normal((60, 6)), np.repeat([0, 1, 2], 20)
-    D[y == 1] += 2.0
-    S_w, S_b = scatters(D, y)
-    best = np.linalg.eigvalsh(S_w - S_b)[:2].sum() / 2
-    assert solve(sparse_lda(D, y, n_components=2, weight=1e-7)).objective == pytest.approx(best, rel=1e-5)
-
-
 def test_the_features_that_separate_are_chosen(rng):
     # More features than samples; classes differ in features 3 and 7.
     y = np.repeat(["a", "b", "c"], 20)
@@ -58,7 +50,5 @@ def test_the_features_that_separate_are_chosen(rng):
 def test_labels_may_be_anything_with_an_order(rng):
     D, y = rng.standard_normal((30, 6)), rng.integers(0, 3, 30)
     X = np.linalg.qr(rng.standard_normal((6, 2)))[0]
-    one, two, three = (
-        sparse_lda(D, labels, n_components=2, weight=0.3).objective(X) for labels in (y, [f"k{i}" for i in y], 0.5 * y)
-    )
-    assert one == two == three
+    kinds = (y, [f"k{i}" for i in y], 0.5 * y)
+    assert len({float(sparse_lda(D, labels, n_components=2, weight=0.3).objective(X)) for labels in kinds}) == 1

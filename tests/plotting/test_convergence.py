@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 
 from orthoprox import History, Iterations, solve
@@ -52,21 +51,3 @@ def test_the_scale_is_logarithmic_where_all_is_positive():
     assert convergence(history(start=-1.0))[0, 0].get_yscale() == "log"  # the start is not shown
     (curve,) = convergence(history(()))[0, 0].lines
     assert list(curve.get_ydata()) == [7.0]  # unless there is nothing else
-
-
-@pytest.mark.parametrize(
-    ("given", "more", "kind", "sentence"),
-    [
-        (history(), {"against": "seconds"}, ValueError, "against must be a sequence of 'iteration' and 'seconds'"),
-        (history(), {"against": ["time"]}, ValueError, r"given \['time'\]"),
-        (history(), {"against": []}, ValueError, "against must be"),
-        ([], {}, ValueError, "at least one run"),
-        (history(), {"labels": ["a", "b"]}, ValueError, "a label for each; given 1 runs and 2 labels"),
-        (3.0, {}, TypeError, "A run is a Result, .* given float"),
-        (History({"iteration": [1]}), {}, TypeError, r"given History\(1 records of iteration\)"),
-        (History({n: [] for n in ("iteration", "seconds", "objective", "criticality")}), {}, TypeError, "History\\(0"),
-    ],
-)
-def test_what_is_no_run_gets_a_sentence(given, more, kind, sentence):
-    with pytest.raises(kind, match=sentence):
-        convergence(given, **more)

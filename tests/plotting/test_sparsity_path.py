@@ -20,6 +20,8 @@ def test_the_curve_is_the_path():
     (line,) = ax.lines
     assert np.array_equal(line.get_xdata(), COUNTS) and np.array_equal(line.get_ydata(), KEPT)
     assert ax.get_legend() is None and ax.get_xscale() == "linear"
+    assert sparsity_path(path(n_nonzero=[5, 10, 50])).get_xscale() == "linear"
+    assert sparsity_path(path(n_nonzero=[5, 10, 51])).get_xscale() == "log"  # counts of many sizes
 
 
 def test_left_out_samples_have_a_curve_a_band_and_a_choice():
@@ -46,11 +48,6 @@ def test_a_band_reaches_up_to_the_bound():
     assert texts == ["of the samples", "up to what any components can keep"]
 
 
-def test_counts_of_many_sizes_have_a_logarithmic_axis():
-    assert sparsity_path(path(n_nonzero=[5, 10, 50])).get_xscale() == "linear"
-    assert sparsity_path(path(n_nonzero=[5, 10, 51])).get_xscale() == "log"
-
-
 def test_a_path_of_the_estimators_is_drawn_on_given_axes(rng):
     from orthoprox.estimators import sparse_pca_path
 
@@ -62,18 +59,3 @@ def test_a_path_of_the_estimators_is_drawn_on_given_axes(rng):
     assert np.array_equal(ax.lines[0].get_ydata(), found.variance_ratio)
     assert ax.lines[1].get_ydata() == pytest.approx(1 - found.error)
     assert set(ax.lines[2].get_xdata()) == {found.best_one_se}
-
-
-@pytest.mark.parametrize(
-    ("given", "kind", "sentence"),
-    [
-        (3.0, TypeError, "path must be what sparse_pca_path gives, with n_nonzero as a row of numbers; given float"),
-        (path(variance_ratio=[]), TypeError, "variance_ratio as a row of numbers"),
-        (path(variance_ratio=["a"]), TypeError, "variance_ratio as a row of numbers"),
-        (path(variance_ratio=[0.5]), ValueError, "a number for each n_nonzero; given 1 and 3"),
-        (path(error=[0.1, 0.2, 0.3]), TypeError, "error_se as a row"),
-    ],
-)
-def test_what_is_no_path_gets_a_sentence(given, kind, sentence):
-    with pytest.raises(kind, match=sentence):
-        sparsity_path(given)

@@ -1,7 +1,5 @@
 """Nonnegative PCA and orthogonal NMF as problems: what they claim to be, and planted answers."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
@@ -17,12 +15,12 @@ from orthoprox.terms import NegativePart, Nonnegative
 DATA = np.random.default_rng(21).random((14, 6)) ** 2
 
 
-def groups(X: Any) -> set[tuple[int, ...]]:
+def groups(X):
     """The rows of each column, as a partition without names."""
     return {tuple(np.flatnonzero(np.asarray(column) > 0).tolist()) for column in X.T}
 
 
-def test_the_objective_is_the_reconstruction_error() -> None:
+def test_the_objective_is_the_reconstruction_error():
     for seed, convert in enumerate((np.asarray, csr_array, lambda D: Matrix(D), aslinearoperator)):
         problem = nonnegative_pca(convert(DATA), n_components=3)
         X = np.eye(6)[:, [4, 1, 2]] if seed % 2 else solve(problem, Assignment(), seed=seed, stop=Iterations(2)).X
@@ -31,14 +29,14 @@ def test_the_objective_is_the_reconstruction_error() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, csr_matrix])
-def test_the_objective_of_the_factorisation(kind: Any) -> None:
+def test_the_objective_of_the_factorisation(kind):
     problem = orthogonal_nmf(kind(DATA), n_components=4)
     W = solve(problem, Assignment(), seed=3, stop=Iterations(2)).X
     assert W.shape == (14, 4)
     assert float(problem.objective(W)) == pytest.approx(np.sum((DATA - W @ W.T @ DATA) ** 2) / 12, rel=1e-12)
 
 
-def test_the_constraint_or_a_penalty() -> None:
+def test_the_constraint_or_a_penalty():
     assert isinstance(nonnegative_pca(DATA, n_components=2).h, Nonnegative)
     assert isinstance(orthogonal_nmf(DATA, n_components=2).h, Nonnegative)
     for model in (nonnegative_pca, orthogonal_nmf):
@@ -46,7 +44,7 @@ def test_the_constraint_or_a_penalty() -> None:
             assert model(DATA, n_components=2, weight=w).h == NegativePart(w)
 
 
-def test_for_one_component_of_nonnegative_data_the_penalty_gives_the_constrained_answer() -> None:
+def test_for_one_component_of_nonnegative_data_the_penalty_gives_the_constrained_answer():
     leading = np.abs(np.linalg.svd(DATA)[2][:1].T)
     for model in (nonnegative_pca(DATA, n_components=1), nonnegative_pca(DATA, n_components=1, weight=1.0)):
         solver = "oadmm" if isinstance(model.h, NegativePart) else Assignment()
@@ -55,26 +53,19 @@ def test_for_one_component_of_nonnegative_data_the_penalty_gives_the_constrained
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_scattered_columns_come_from_different_groups(seed: int) -> None:
+def test_scattered_columns_come_from_different_groups_and_opposite_ones_are_in_two(seed):
     # Exact multiples of orthogonal directions leave nothing once drawn, so any draw takes one of each.
-    factors = np.random.default_rng(seed).random(9) + 0.1
-    D = np.zeros((4, 9))
-    D[np.arange(9) % 4, np.arange(9)] = factors
-    problem = nonnegative_pca(D, n_components=4)
-    X = seed_components(problem, seed, D)
-    assert groups(X) == {(0, 4, 8), (1, 5), (2, 6), (3, 7)}
-    assert float(problem.objective(X)) == pytest.approx(0, abs=1e-15)
+    many, few = np.zeros((4, 9)), np.zeros((2, 12))
+    many[np.arange(9) % 4, np.arange(9)] = np.random.default_rng(seed).random(9) + 0.1
+    few[0, :6], few[1, 6:] = [1, 2, 3, -1, -2, -3], [2, 1, 1, -1, -1, -2]
+    apart = {(0, 4, 8), (1, 5), (2, 6), (3, 7)}, {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
+    for D, parts in zip((many, few), apart, strict=True):
+        problem = nonnegative_pca(D, n_components=4)
+        X = seed_components(problem, seed, D)
+        assert groups(X) == parts and float(problem.objective(X)) == pytest.approx(0, abs=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_opposite_columns_are_different_groups(seed: int) -> None:
-    D = np.zeros((2, 12))
-    D[0, :3], D[0, 3:6], D[1, 6:9], D[1, 9:] = [1, 2, 3], [-1, -2, -3], [2, 1, 1], [-1, -1, -2]
-    X = seed_components(nonnegative_pca(D, n_components=4), seed, D)
-    assert groups(X) == {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
-
-
-def test_of_two_draws_the_one_that_leaves_less_is_kept() -> None:
+def test_of_two_draws_the_one_that_leaves_less_is_kept():
     # Ten columns of one direction and eight of another: the first is kept unless both draws are of the second, which
     # has the probability 0.2; of a single draw it would be 0.44.
     D = np.zeros((2, 18))
@@ -84,13 +75,10 @@ def test_of_two_draws_the_one_that_leaves_less_is_kept() -> None:
     assert firsts >= 70  # four standard deviations above 56 would be 76, below 80 would be 64
 
 
-def test_scattered_columns_differ_by_seed_and_not_by_call() -> None:
+def test_scattered_columns_differ_by_seed_and_not_by_call_and_those_of_nothing_are_orthonormal():
     problem = nonnegative_pca(DATA, n_components=3)
     starts = [seed_components(problem, seed, DATA) for seed in (0, 1, 2, 3, 0)]
     assert np.array_equal(starts[0], starts[4])
     assert any(not np.array_equal(starts[0], other) for other in starts[1:4])
-
-
-def test_scattered_columns_of_nothing() -> None:
     X = seed_components(nonnegative_pca(np.zeros((3, 5)), n_components=4), 0, DATA)
     assert np.allclose(X.T @ X, np.eye(4))
