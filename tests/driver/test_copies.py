@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import pickle
 
 import numpy as np
@@ -71,10 +70,3 @@ def test_a_failure_keeps_its_result(twin):
     again = twin(caught.value)
     assert str(again) == str(caught.value)
     assert (again.result.iterations, again.result.status) == (0, Status.FAILED)
-
-
-def test_progress_follows_standard_error(monkeypatch):
-    bar, file = Progress(always=True), io.StringIO()
-    monkeypatch.setattr("sys.stderr", file)
-    solve(PROBLEM, stop=Iterations(2), observers=[bar])
-    assert "Crit" in file.getvalue()

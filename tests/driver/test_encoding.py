@@ -126,6 +126,9 @@ def test_a_state_of_every_kind_comes_back_as_it_was(tmp_path, middle, library):
     file, data = tmp_path / "run.npz", S if library == "numpy" else array_api_strict.asarray(S)
     problem = Problem(M=M, f=Quadratic(data), h=L1(0.3))
     first = solve(problem, Fake(), stop=Iterations(middle), observers=[Checkpoint(file)])
+    with np.load(file) as content:
+        entries = dict(content)
+    np.savez(file, **dict(reversed(entries.items())))  # in another order
     again = solve(problem, Fake(), stop=Iterations(middle), resume=file)
     assert same(again.state, first.state)
     whole, rest = solve(problem, Fake(), stop=Iterations(6)), solve(problem, Fake(), stop=Iterations(6), resume=file)
@@ -260,13 +263,3 @@ def test_a_state_that_could_not_be_read_back_is_refused_when_it_is_written(tmp_p
     with pytest.raises(RunFailed, match=sentence):
         solve(PROBLEM, Method(), stop=Iterations(0), observers=[Checkpoint(tmp_path / "run.npz")])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_order_of_the_entries_in_the_file_does_not_matter(file):
-    whole = solve(PROBLEM, Fake(), stop=Iterations(6))
-    with np.load(file) as content:
-        entries = dict(content)
-    np.savez(file, **dict(reversed(entries.items())))
-    rest = solve(PROBLEM, Fake(), stop=Iterations(6), resume=file)
-    assert_same_run(rest, whole)
-    assert same(rest.state, whole.state)
