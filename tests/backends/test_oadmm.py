@@ -7,7 +7,7 @@ import pytest
 from array_api_compat import is_array_api_obj
 
 from backends.problems import PROBLEMS
-from backends.states import apart, carried, is_single, numbers, single
+from backends.states import apart, carried, numbers
 from orthoprox import Iterations, named, solve
 from orthoprox._fields import parts, replace
 from orthoprox.solvers.oadmm import Phase
@@ -91,13 +91,3 @@ def test_a_run_ends_with_exact_zeros(library, name):
     assert result.criticality < 1e-9
     assert (library.numpy(result.X) == 0).any()
     assert result.infeasibility < 1e-12
-
-
-@pytest.mark.parametrize("name", ["plain l1, centred", "l1 minus largest-k", "stack of three"])
-def test_single_precision_stays(library, name):
-    there = PROBLEMS[name](single(library))
-    state = METHOD.init(there, single(library)(there.M.random(3)))
-    for _ in range(3):
-        state = METHOD.step(there, state)
-        assert is_single(state)
-    assert float(there.M.infeasibility(METHOD.point(state))) < 1e-5

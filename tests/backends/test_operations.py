@@ -28,7 +28,7 @@ def test_every_library_has_its_backend(library):
 
 
 @pytest.mark.parametrize("k", [-1, 0, 1, 2, 5, 11, 12, 13, 29, 30, 31, 1000])
-@pytest.mark.parametrize("kind", ["ties", "all equal", "different", "in a row"])
+@pytest.mark.parametrize("kind", ["ties", "all equal", "different", "in a row", "transposed"])
 def test_the_k_largest(library, kind, k):
     rng = np.random.default_rng(k + 1)
     values = {
@@ -36,14 +36,17 @@ def test_the_k_largest(library, kind, k):
         "all equal": np.zeros((6, 5)),
         "different": rng.standard_normal((6, 5)),
         "in a row": np.round(rng.standard_normal((1, 30)), 1),
+        "transposed": rng.integers(0, 5, (5, 6)).astype(float).T,
     }[kind]
-    a = library.asarray(values)
-    mask = backend_of(a).top_k_mask(a, k)
+    a = library.asarray(values.T.copy()).T if kind == "transposed" else library.asarray(values)
+    ask = backend_of(a).top_k_mask
+    masks = [ask(a, k)] + ([library.module.jit(lambda a: ask(a, k))(a)] if library.name == "jax" else [])
     # the definition: by size, and among equals by place
     order = sorted(range(30), key=lambda i: (-values.reshape(-1)[i], i))
     expected = np.isin(np.arange(30), order[: max(k, 0)]).reshape(values.shape)
-    assert library.owns(mask)
-    assert np.array_equal(library.numpy(mask), expected)
+    for mask in masks:
+        assert library.owns(mask)
+        assert np.array_equal(library.numpy(mask), expected)
     assert np.array_equal(STANDARD.top_k_mask(values, k), expected)
 
 

@@ -12,6 +12,7 @@ from orthoprox import Checkpoint, Critical, Iterations, Problem, Status, Stiefel
 from orthoprox._fields import parts
 from orthoprox.maps import Centred, Matrix
 from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.starts import Auto, Leading, Turned, Varimax
 from orthoprox.terms import L1, ExplainedVariance, Linear, Smooth
 
 TARGET = np.random.default_rng(8).standard_normal((N, R))
@@ -109,6 +110,16 @@ def test_a_start_off_the_manifold_of_low_rank(library):
     result = solve(problem, "oadmm-ep", X0=library.asarray(np.ones((N, R))), stop=Iterations(5))
     assert any("rank 1" in note for note in result.notes)
     assert result.infeasibility < 1e-13
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("start", [Leading(), Turned(), Varimax(2.0), Auto()], ids=lambda start: start.name)
+def test_informed_starts_are_of_the_library_and_the_float_type_of_the_data(library, start, dtype):
+    D = np.random.default_rng(2).standard_normal((40, 3)) @ np.kron(np.diag([3.0, 2.0, 1.0]), np.ones((1, 4)))
+    problem = sparse_pca(library.asarray(D.astype(dtype)), n_components=3, weight=0.3)
+    result = solve(problem, X0=start, seed=1, stop=Iterations(0))
+    assert library.owns(result.X) and result.X.dtype == problem.like.dtype
+    assert result.infeasibility < (1e-10 if dtype == "float64" else 1e-5) and np.isfinite(result.objective)
 
 
 def cliff(X: Any) -> tuple[Any, Any]:

@@ -86,12 +86,13 @@ IN_SINGLE_PRECISION = [
     if problem in ("l1 minus largest-k", "stack of three")
     or (problem == "own function, unknown constant" and method in LOOPS)
 ]
+IN_SINGLE_PRECISION += [(problem, "oadmm") for problem in ("plain l1, centred", "l1 minus largest-k", "stack of three")]
 
 
 @pytest.mark.parametrize(("problem", "method"), IN_SINGLE_PRECISION)
 def test_single_precision_stays(library, problem, method):
     there = PROBLEMS[problem](single(library))
-    solver = METHODS[method].for_problem(there)
+    solver = {**METHODS, "oadmm": named("oadmm", explore=3, block=3, rounds=4)}[method].for_problem(there)
     for state in islice(iterate(there, solver, solver.init(there, single(library)(there.M.random(3)))), 4):
         assert is_single(state)
     assert np.all(np.isfinite(library.numpy(solver.point(state))))
