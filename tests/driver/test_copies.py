@@ -9,18 +9,7 @@ import numpy as np
 import pytest
 
 from driver.helpers import assert_same_run
-from orthoprox import (
-    Checkpoint,
-    Critical,
-    Iterations,
-    Progress,
-    Recorder,
-    RunFailed,
-    Seconds,
-    Stalled,
-    Status,
-    solve,
-)
+from orthoprox import Checkpoint, Critical, Iterations, Progress, Recorder, RunFailed, Seconds, Stalled, Status, solve
 from orthoprox.solvers import SOLVERS
 from steps.cases import PROBLEMS
 from steps.checks import takes

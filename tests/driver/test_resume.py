@@ -10,18 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from driver.helpers import M, S, assert_same_run, with_prox
-from orthoprox import (
-    Checkpoint,
-    Iterations,
-    Problem,
-    Recorder,
-    RunFailed,
-    Stalled,
-    Status,
-    Stiefel,
-    named,
-    solve,
-)
+from orthoprox import Checkpoint, Iterations, Problem, Recorder, RunFailed, Stalled, Status, Stiefel, named, solve
 from orthoprox.maps import Difference, Entries
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS as ALL

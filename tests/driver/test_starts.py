@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orthoprox import SOLVERS, Iterations, Problem, Status, Stiefel, named, solve
+from orthoprox import SOLVERS, Iterations, Problem, Stiefel, named, solve
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm import Phase
 from orthoprox.starts import Auto, Leading, Random
@@ -56,16 +56,6 @@ def test_near_its_start_the_method_does_not_begin_at_the_first_penalty_and_follo
     assert solver.init_near(bounded, X0).phase is not Phase.HOMOTOPY
     settled = named("oadmm", explore=0).init_near(PROBLEM, X0)
     assert settled.phase is Phase.SETTLE
-
-
-def test_the_run_never_ends_above_its_start():
-    for weight in (0.01, 0.2, 1.0, 4.0):
-        problem = sparse_pca(B, n_components=5, weight=weight)
-        for seed in range(2):
-            begun = float(problem.objective(Auto().draw(problem, seed).X))
-            result = solve(problem, seed=seed)
-            assert result.status is Status.CONVERGED
-            assert result.objective <= begun + 1e-6 * abs(begun)
 
 
 def test_a_problem_that_does_not_fit_is_refused_before_a_start_makes_products():

@@ -7,15 +7,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import aslinearoperator
 
 from catalogue_maps import CASES, Case
-from orthoprox.maps import (
-    Centred,
-    Difference,
-    Identity,
-    Matrix,
-    Operator,
-    Selection,
-    Sparse,
-)
+from orthoprox.maps import Centred, Difference, Identity, Matrix, Operator, Selection, Sparse
 from orthoprox.maps._columns import squared_column_norms
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.maps._rows import squared_row_norms, unit_rows

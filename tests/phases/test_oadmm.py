@@ -15,7 +15,7 @@ from orthoprox.solvers.oadmm.homotopy import HomotopyState
 from orthoprox.solvers.oadmm.iterate import is_better
 from orthoprox.solvers.oadmm.plan import choose_blocks
 from orthoprox.solvers.oadmm.projections import ProjectionsState
-from orthoprox.terms import L1, MCP, LargestK, LInf
+from orthoprox.terms import L1, LargestK, LInf
 from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from steps.cases import PROBLEMS as ALL
 from steps.cases import B, M, N, R
@@ -185,10 +185,3 @@ def test_single_precision_stays_and_has_exact_zeros():
         assert 0 < np.count_nonzero(result.X) <= (k or N * R - 1)
         assert result.infeasibility < 1e-5
         assert result.criticality < 1e-4 * np.linalg.norm(problem.f.gradient(result.X))
-
-
-def test_weakly_convex_penalties_keep_a_prox_that_is_unique():
-    """A low roam is taken for what it is: the penalty does not go below twice W_h."""
-    problem = Problem.of(f + 0.4 * MCP(0.6, 0.3), over=M)
-    result = solve(problem, named("oadmm", roam=0.01), stop=Iterations(300) | Critical(1e-6))
-    assert result.converged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from orthoprox import SOLVERS, Iterations, Problem, named, solve
@@ -17,14 +16,6 @@ NOT_LEFT = {
     "a mask in a part of f": Problem.of(ExplainedVariance(B, 0.1) + MASKED + 0.3 * L1(), over=M),
     "a mask in f, differences in h": Problem.of(MASKED + 0.02 * LInf() @ Difference(), over=M),
 }
-
-
-def test_terms_know_whether_they_multiply_from_the_left(rng):
-    X, S = rng.standard_normal((9, 3)), rng.standard_normal((3, 3))
-    for problem in NOT_LEFT.values():
-        assert not problem.f.left
-        assert not np.allclose(problem.f.product(X @ S), problem.f.product(X) @ S)
-    assert ExplainedVariance(B, 0.1).left
 
 
 @pytest.mark.parametrize("kind", NOT_LEFT)

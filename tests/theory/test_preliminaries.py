@@ -102,40 +102,6 @@ def test_the_printed_barzilai_borwein_quotient_is_negative():
     assert np.sum((now - before) * (M.direction(before, f, 1.0) - M.direction(now, f, 1.0))) < 0
 
 
-def test_sequences():
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        # Lemma A.14: (e_(t+1))^2 <= e_t (p_t - p_(t+1))
-        P = np.r_[np.sort(rng.random(60))[::-1], 0.0]
-        e = [rng.random()]
-        for fall in -np.diff(P):
-            e.append(np.sqrt(e[-1] * fall))
-        assert all(sum(e[i + 1 :]) <= e[i] + 2 * P[i] + 1e-12 for i in range(60))
-
-
-def fall(d, rule):
-    """The greatest new d with new <= rule(d - new), by bisection."""
-    low, high = 0.0, d
-    for _ in range(80):
-        mid = (low + high) / 2
-        low, high = (mid, high) if mid <= rule(d - mid) else (low, mid)
-    return low
-
-
-@pytest.mark.parametrize(("u", "c"), [(0.6, 2.0), (1.0, 5.0), (2.0, 30.0)])
-def test_rates_of_recursions(u, c):
-    p, d0 = 1 / 3, 4.0
-    d = slow = d0
-    r = 1 / u - 1
-    least = min(r / (2 * c ** (1 / u)), (2 ** (r / (r + 1)) - 1) * d0**-r)  # the proof's, at its kappa = 2
-    for t in range(1, 400):
-        d = fall(d, lambda x, t=t: x + c * t ** (p * u) * x**u)  # Lemma A.15
-        assert d <= max((2 / 3) ** (t / 2) * d0, 2 * c * (2 * d0) ** u * t ** (-(1 - p) * u))
-        if u < 1:
-            slow = fall(slow, lambda x, t=t: c * t ** (p * u) * x**u)  # Lemma A.16
-            assert slow <= (least * (1 - p) * t ** (1 - p)) ** (-1 / r)
-
-
 def test_the_constant_in_the_exponent_is_needed():  # Lemma A.17
     c, q = 20.0, 0.5
     log_d = np.cumsum(np.log(c * T**q / (c * T**q + 1)))
