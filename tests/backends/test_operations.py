@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backends.conftest import STAGE, Library, load, wanted_stage
+from backends.conftest import STAGE, Library, load
 from orthoprox.backends import Backend, backend_of
 
 NAMES = ["numpy", "strict", pytest.param("torch", marks=STAGE), pytest.param("jax", marks=STAGE)]
@@ -146,12 +146,3 @@ def test_a_device_that_numpy_cannot_read():
     backend = backend_of(far)
     assert np.array_equal(backend.to_numpy(far), np.arange(3.0))
     assert backend.from_numpy(np.ones(2), far).device == far.device
-
-
-@pytest.mark.parametrize(
-    ("expression", "wanted"),
-    [("backends", True), ("backends and not slow", True), ("not backends and not slow", False), ("", False)],
-)
-def test_who_asked_for_the_second_stage(expression, wanted):
-    config = SimpleNamespace(getoption=lambda name, default: expression)
-    assert wanted_stage(config) is wanted

@@ -87,17 +87,9 @@ class Fake(Solver[FakeState]):
             return replace(state, t=t, now=problem.at(X), inner=Roaming(1.0 + t, t == 2))
         best = None if t == 3 else Best(1 / 3, Criticality(0.1, math.inf, t / 7))
         finishing = Finishing(X > 0, best)
-        return FakeState(
-            t=t,
-            now=problem.at(X),
-            phase=Phase.FINISH,
-            level=Level.HIGH,
-            inner=finishing,
-            guard=Guarded(finishing, (0.1,) * t),
-            pair=(t, Phase.FINISH),
-            mode="safe",
-            shift=t,
-        )
+        guard = Guarded(finishing, (0.1,) * t)
+        state = replace(state, phase=Phase.FINISH, level=Level.HIGH, pair=(t, Phase.FINISH), mode="safe", shift=t)
+        return replace(state, t=t, now=problem.at(X), inner=finishing, guard=guard)
 
     def point(self, state):
         return state.now.X

@@ -59,6 +59,8 @@ def test_columns_of_the_users_own():
     assert history.twice.tolist() == [0, 4, 8]
     assert history.norm[0] == 0 < history.norm[-1]
     assert history.norm.dtype == np.float64
+    with pytest.raises(ValueError, match="A recorder needs every >= 1; given 0"):
+        Recorder(every=0)
 
 
 @pytest.mark.parametrize("value", [None, "many", np.ones(3), object()])

@@ -1,8 +1,10 @@
 """What step tests share: factors and products from their definitions, and counters of products."""
 
+from itertools import islice
+
 import numpy as np
 
-from orthoprox import terms
+from orthoprox import iterate, terms
 from orthoprox.maps import Gram
 from orthoprox.solvers import UnsupportedProblem
 from orthoprox.terms.envelope import envelope_gradient
@@ -57,10 +59,8 @@ def takes(solver, problem):
 
 
 def walk(problem, solver, X0, steps):
-    state = solver.init(problem, X0)
-    for _ in range(steps):
-        state = solver.step(problem, state)
-    return state
+    """The states of a run, the first included."""
+    return list(islice(iterate(problem, solver, solver.init(problem, X0)), steps + 1))
 
 
 def smoothed(problem, X, mu):

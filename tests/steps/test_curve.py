@@ -8,7 +8,7 @@ from orthoprox import SOLVERS, Iterations, Problem, named, solve
 from orthoprox.maps import Difference, Entries
 from orthoprox.terms import L1, ExplainedVariance, LeastSquares, LInf
 from steps.cases import MASK, B, M, T
-from steps.checks import check_products, takes
+from steps.checks import check_products, takes, walk
 
 MASKED = LeastSquares(Entries(MASK), T)
 NOT_LEFT = {
@@ -25,9 +25,7 @@ def test_a_state_holds_the_products_of_its_point(name, kind):
     if not takes(named(name), problem):
         return
     solver = named(name).for_problem(problem)
-    state = solver.init(problem, M.random(3))
-    for _ in range(3):
-        state = solver.step(problem, state)
+    for state in walk(problem, solver, M.random(3), 3):
         check_products(problem, solver.certificate(problem, state).point)
     result = solve(problem, name, seed=3, stop=Iterations(10))
     assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)

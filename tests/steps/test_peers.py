@@ -170,7 +170,7 @@ CARRIED = {
 @pytest.mark.parametrize("name", CARRIED)
 def test_carried_products_hardly_drift_and_are_refreshed(name):
     settings, problem = CARRIED[name][0], PROBLEMS[CARRIED[name][1]]
-    state = walk(problem, named(name, **settings, refresh=10_000), M.random(1), 100)
+    state = walk(problem, named(name, **settings, refresh=10_000), M.random(1), 100)[-1]
     assert 0 < np.max(np.abs(state.now.HX - problem.at(state.now.X).HX)) < 1e-10
     state = named(name, **settings, refresh=1).step(problem, state)
     assert np.array_equal(state.now.HX, problem.at(state.now.X).HX)
