@@ -57,16 +57,9 @@ def test_resumed_equals_never_stopped(library, solver, tmp_path):
     assert np.allclose(library.numpy(again.X), library.numpy(whole.X), atol=1e-14)
     assert np.allclose(library.numpy(resumed.z), library.numpy(whole.z), atol=1e-13)
     assert np.allclose(resumed.history.objective, whole.history.objective, atol=1e-12)
-
-
-def test_a_checkpoint_moves_between_libraries(library, tmp_path):
-    file = tmp_path / "run.npz"
-    there = PROBLEMS["l1 minus largest-k"](library.asarray)
-    solve(there, "oadmm-ep", stop=Iterations(15), observers=[Checkpoint(file)])
-    # The settings are printed with every digit, and the default penalty is worked out from a norm.
-    here = PROBLEMS["l1 minus largest-k"](np.asarray)
-    settings = solve(there, "oadmm-ep", stop=Iterations(0)).solver
-    assert isinstance(solve(here, settings, stop=Iterations(20), resume=file).X, np.ndarray)
+    # A file moves between libraries; settings are told apart to the last digit, and some are worked out from norms.
+    here = solve(PROBLEMS["l1 minus largest-k"](np.asarray), part.solver, stop=Iterations(20), resume=file)
+    assert isinstance(here.X, np.ndarray)
 
 
 def test_a_start_is_moved_to_where_the_data_are_with_a_note(library):

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from array_api_compat import is_array_api_obj
 
-from backends.problems import MASK, PROBLEMS, B, M, Y, quartic
+from backends.problems import MASK, PROBLEMS, B, M, R, Y, quartic
 from backends.states import apart, arrays_of, carried, is_single, numbers, single
 from orthoprox import Problem, iterate, named
 from orthoprox._fields import parts, replace
 from orthoprox.backends import backend_of
 from orthoprox.maps import Entries
+from orthoprox.models import nonnegative_pca
 from orthoprox.problem import criticality
+from orthoprox.solvers import Assignment
 from orthoprox.terms import L0, L1, LeastSquares, Nonnegative, Smooth, WeightedL1
 from steps.checks import takes
 from steps.obcd_naive import needs_numba
@@ -53,7 +55,7 @@ TURNED = {name: PROBLEMS[name] for name in ("l1 minus largest-k", "negative part
     ),
     "nonnegative": lambda a: Problem.of(LeastSquares(a(B), a(Y), 0.1) + Nonnegative(), over=M),
 }
-ALL = PROBLEMS | TURNED
+ALL = PROBLEMS | TURNED | {"nonnegative components": lambda a: nonnegative_pca(a(B), n_components=R)}
 
 
 # Every method on every problem, its variants on a few, inner loops on some.
@@ -72,7 +74,8 @@ TURNS = [
     for problem in TURNED
     for method in SWEEPS
 ]
-METHODS |= SWEEPS
+TURNS += [("nonnegative components", "assignment")]
+METHODS |= SWEEPS | {"assignment": Assignment()}
 
 
 @pytest.mark.parametrize(("problem", "method"), [*PAIRS, *TURNS])

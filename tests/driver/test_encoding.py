@@ -153,6 +153,11 @@ def put(*path):
     return change
 
 
+def stored(name, array):
+    """An edit that puts an array among those of the file."""
+    return lambda meta, fields, entries: entries.update({name: array})
+
+
 def renumber(meta, fields, entries):
     entries["array77"] = entries.pop("array0")
 
@@ -198,15 +203,9 @@ IN_INNER = ("inner", "fields")
         (lambda meta, fields, entries: meta.update(seconds=math.nan), r"damaged \(it claims 5 iterations in nan"),
         (lambda meta, fields, entries: meta.pop("settings"), r"damaged \(it has no usable 'settings'\)"),
         (lambda meta, fields, entries: meta.update(state=[]), r"damaged \(it has no usable 'state'\)"),
-        (
-            lambda meta, fields, entries: entries.update(array0=np.array(["a"])),
-            r"damaged \(it has entries that are not",
-        ),
-        (
-            lambda meta, fields, entries: entries.update({"history.dual": np.ones(2)}),
-            r"damaged \(the columns of its history have different lengths\)",
-        ),
-        (lambda meta, fields, entries: entries.update(array0=np.ones((2, 2))), r"its state has shape \[2, 2\]"),
+        (stored("array0", np.array(["a"])), r"damaged \(it has entries that are not"),
+        (stored("history.dual", np.ones(2)), r"damaged \(the columns of its history have different lengths\)"),
+        (stored("array0", np.ones((2, 2))), r"its state has shape \[2, 2\]"),
         (renumber, r"damaged \(its arrays are not numbered from 0\)"),
     ],
 )

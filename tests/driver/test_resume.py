@@ -14,17 +14,7 @@ from orthoprox import Checkpoint, Iterations, Problem, Recorder, RunFailed, Stal
 from orthoprox.maps import Difference, Entries
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS as ALL
-from orthoprox.terms import (
-    L1,
-    ExplainedVariance,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Quadratic,
-    Smooth,
-    SmoothTerm,
-    WeightedL1,
-)
+from orthoprox.terms import L1, ExplainedVariance, LargestK, LeastSquares, Quadratic, Smooth, SmoothTerm, WeightedL1
 from steps.cases import PROBLEMS
 from steps.checks import takes
 
@@ -192,7 +182,7 @@ def as_operator(B):
         (lambda B: Quadratic(S) - abs(B[4, 2]) * LargestK(4) + L1(), "g"),
         (lambda B: Quadratic(S) - LargestK(4 + (B is not S)) + L1(), "g"),
         (lambda B: Quadratic(S) + L1() + B[4, 2], "offset"),
-        (lambda B: Quadratic(S) + (L1(0.5) if B is S else Huber(1e-9, 0.5)), "h"),
+        (lambda B: Quadratic(S) + (L1(0.5) if B is S else WeightedL1(np.full((1, 3), 0.5))), "h"),
         (lambda B: Quadratic(S) + WeightedL1(np.abs(B[:, :3])), "h"),
         (lambda B: Quadratic(S) + L1() @ B, "A"),
         (lambda B: Quadratic(S) + L1() @ as_operator(B), "A"),

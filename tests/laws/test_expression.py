@@ -1,7 +1,5 @@
 """A written problem is the built one."""
 
-import math
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -136,7 +134,7 @@ def test_the_algebra_of_a_term():
 
 
 def test_a_term_of_a_plain_class_of_the_users_is_as_good():
-    class Own(terms.SmoothTerm, terms.ProximableTerm):
+    class Own(terms.SmoothTerm):
         weight = 1.0
         lipschitz = 1.0
 
@@ -146,17 +144,9 @@ def test_a_term_of_a_plain_class_of_the_users_is_as_good():
         def gradient(self, X):
             return self.weight * np.ones_like(X)
 
-        subgradient = gradient
-
-        def prox(self, y, mu):
-            return y - mu * self.weight
-
-        def lipschitz_constant(self, shape):
-            return self.weight * math.sqrt(math.prod(shape))
-
     X = point(0)
     assert Problem.of(3 * Own() - Own(), over=M).objective(X) == pytest.approx(2 * np.sum(X))
-    assert Problem(M=M, f=Own(), h=2 * Own()).objective(X) == pytest.approx(3 * np.sum(X))
+    assert Problem(M=M, f=2 * Own()).objective(X) == pytest.approx(2 * np.sum(X))
 
 
 @pytest.mark.parametrize(

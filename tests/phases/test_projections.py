@@ -8,7 +8,7 @@ from orthoprox._fields import replace
 from orthoprox.maps import Difference
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState, curvature, kinks
 from orthoprox.terms import L1, MCP, ExplainedVariance, Linear, Quadratic, Smooth, Zero
-from phases.problems import CONCAVE, OTHERS, STEEP, f, random_iterate
+from phases.problems import CONCAVE, STEEP, f, random_iterate
 from steps.cases import M, N, R, S, T, augmented
 from steps.checks import factor
 
@@ -128,8 +128,6 @@ def test_a_refused_block_raises_the_penalty_past_its_last_value():
 
 
 def test_which_problems_it_takes():
-    assert all(Projections.takes(problem) for problem in CONCAVE.values())
-    assert not any(Projections.takes(OTHERS[name]) for name in ("groups of a matrix", "own function", "stacked"))
     for expression in (
         Quadratic(S @ S) + L1(),
         f + L1() @ Difference(),

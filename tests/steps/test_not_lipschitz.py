@@ -34,14 +34,6 @@ def test_it_is_refused_unless_asked_for(name, problem):
     assert not any("weakly convex" in note for note in result.notes)
 
 
-def test_a_lipschitz_h_needs_no_leave_and_gets_no_note():
-    problem = Problem.of(ExplainedVariance(B, 0.3) + 0.4 * MCP(0.5, 3.0), over=M)
-    for name in ("madmm", "socm"):
-        notes = solve(problem, name, stop=Iterations(2)).notes
-        assert [note for note in notes if "Lipschitz" in note] == []
-        assert sum("only weakly convex" in note for note in notes) == 1
-
-
 def test_the_scope_says_so():
     for name in ("madmm", "socm"):
         assert "h need not be Lipschitz*" in str(named(name).scope)

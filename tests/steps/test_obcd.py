@@ -124,25 +124,6 @@ def test_what_drifts_is_mended_without_losing_zeros_or_signs(name, sweep):
             assert np.allclose(mended.X, X, atol=1e-8)
 
 
-@needs_numba
-def test_feasible_after_a_quarter_of_a_million_pairs():
-    # two problems in turn, so that X never comes to rest
-    problems = [
-        Problem.of(
-            ExplainedVariance(np.random.default_rng(seed).standard_normal((80, 50)), 1 / 80) + h, over=Stiefel(50, 10)
-        )
-        for seed, h in ((1, 0.002 * L0()), (2, 0.002 * L0()))
-    ]
-    solver = named("obcd", refresh=10_000).for_problem(problems[0])
-    X, moved, steps = np.eye(50, 10), 0, 0
-    while moved < 2.5e5:
-        problem = problems[steps % 2]
-        state = solver.step(problem, solver.init(problem, X))
-        X, moved, steps = state.now.X, moved + state.moved, steps + 1
-    assert np.linalg.norm(X.T @ X - np.eye(10)) < 1e-12 * np.sqrt(10)
-    assert np.allclose(state.now.HX, problem.f.product(X), atol=1e-11)
-
-
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_a_run_with_signs_begins_at_the_rounded_start(sweep):
     problem = PROBLEMS["nonnegative"]
