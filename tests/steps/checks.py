@@ -97,11 +97,3 @@ def prox_terms(n, r):
         "two terms": terms.SeparableSum((0.5 * terms.L1(), terms.GroupL2()), (2, n - 2), 1.2),
         "nothing": terms.Zero(),
     }
-
-
-def check_best_tangent_step(cost, M, X, V, rng, slack):
-    """No other tangent direction, near or far, costs less than V."""
-    for scale in (1e-4, 1e-3, 1e-2, 0.1, 1.0):
-        for _ in range(5):
-            assert cost(V) <= cost(M.tangent(X, V + scale * rng.standard_normal(X.shape))) + slack
-    assert cost(V) <= cost(0 * V) + slack
