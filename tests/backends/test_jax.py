@@ -58,16 +58,6 @@ def test_a_hundred_steps_are_traced_once(jax, traces, solver, name):
     assert max(trials) > 1 or (solver, name) not in SEARCHED
 
 
-def test_the_search_for_a_constant_is_part_of_the_program(jax, traces):
-    problem = PROBLEMS["own function, unknown constant"](jax.numpy.asarray)
-    solver = named("oadmm-ep", beta0=1.0)
-    state = solver.init(problem, jax.numpy.asarray(M.random(0)))
-    object.__setattr__(state, "L", 1e-9)
-    states = list(islice(iterate(problem, solver, state), 4))
-    assert len(traces) == 1
-    assert float(states[-1].L) > 1e-9
-
-
 def test_a_step_is_compiled_once_for_a_problem_and_its_settings(jax, traces):
     """Norms and weights are part of the program, so a problem with other data is another one."""
     problem = PROBLEMS["plain l1, centred"](jax.numpy.asarray)

@@ -110,8 +110,10 @@ def test_what_the_method_has_measured_is_not_computed_again(monkeypatch):
     assert calls == []
     now = Snapshot(PROBLEM, solver, first, 0, 0.0)
     assert now.objective == PROBLEM.objective(first.now)
-    assert now.criticality == criticality(PROBLEM, solver.certificate(PROBLEM, first)).total
-    assert len(calls) == 2
+    assert now.criticality == criticality(PROBLEM, solver.certificate(PROBLEM, first)).total == now.criticality
+    assert len(calls) == 2  # one of them is ours
+    assert now.relative_criticality_parts.total < now.criticality
+    assert (now.recent("objective", 3), len(now.history), now.limit) == ([], 0, None)
 
 
 def test_the_result_is_measured_afresh_whatever_the_method_has_measured():

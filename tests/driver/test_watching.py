@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from driver.helpers import M, with_prox
-from orthoprox import Iterations, Progress, Recorder, Seconds, Snapshot, Status, iterate, named, solve
+from orthoprox import Iterations, Progress, Recorder, Seconds, Status, iterate, named, solve
 from orthoprox.solvers import OADMMEP
 from steps.cases import PROBLEMS
-from steps.checks import count_calls
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
 
@@ -106,20 +105,6 @@ def test_a_callback_sees_the_record_of_its_iteration_and_a_rule_the_ones_before(
     assert by_rule[3] == objectives[1:3]
     assert by_observer[3][0] == objectives[2:4]
     assert len(objectives) == 4
-
-
-def test_a_snapshot_measures_once_and_only_when_asked(monkeypatch):
-    calls = count_calls(monkeypatch, type(PROBLEM), "objective")
-    solver = named("oadmm-ep", beta0=5.0)
-    now = Snapshot(PROBLEM, solver, solver.init(PROBLEM, M.random(0)), 0, 0.0)
-    assert calls == []
-    assert now.objective == now.objective
-    assert len(calls) == 1
-    assert now.recent("objective", 3) == []
-    assert len(now.history) == 0
-    assert now.criticality == now.criticality_parts.total
-    assert now.relative_criticality_parts.total < now.criticality
-    assert now.limit is None
 
 
 @pytest.mark.parametrize("name", ["oadmm-ep", "oadmm-rr", "subgradient"])
