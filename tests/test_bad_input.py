@@ -160,8 +160,8 @@ def test_zero_columns_are_noted_and_harmless():
     assert PROBLEM.notes == ()
 
 
-def test_data_that_are_all_zero_and_as_many_components_as_features_are_fine():
-    for data, r in ((np.zeros((5, 4)), 2), (D, 6)):
+def test_data_without_variance_of_rank_one_or_with_as_many_components_as_features_are_fine():
+    for data, r in ((np.zeros((5, 4)), 2), (np.outer(np.ones(8), np.arange(6.0)), 3), (D[:1], 1), (D, 6)):
         result = solve(sparse_pca(data, n_components=r, weight=0.1), stop=Iterations(20))
         assert np.isfinite(result.objective) and result.infeasibility < 1e-12
 

@@ -135,11 +135,6 @@ def test_success_stands_only_where_a_fresh_measurement_confirms_it(tolerance, st
     assert both.status is (Status.ITERATIONS if status is Status.UNCONFIRMED else status)
 
 
-def test_success_that_an_observer_declares_stands():
-    result = solve(PROBLEM, Measuring(beta0=5.0), observers=[lambda now: Status.CONVERGED if now.t == 3 else None])
-    assert (result.status, result.iterations) == (Status.CONVERGED, 3)
-
-
 def test_an_interrupt_while_the_result_is_measured_loses_nothing(monkeypatch):
     def interrupted(self):
         raise KeyboardInterrupt

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orthoprox import SOLVERS, Iterations, Problem, Stiefel, named, solve
+from orthoprox import SOLVERS, Iterations, named, solve
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm import Phase
 from orthoprox.starts import Auto, Leading, Random
-from orthoprox.terms import L1, ExplainedVariance
 
 _rng = np.random.default_rng(3)
 B = _rng.standard_normal((50, 6)) @ np.kron(np.eye(6), np.ones((1, 5))) + 0.3 * _rng.standard_normal((50, 30))
@@ -56,10 +55,3 @@ def test_near_its_start_the_method_does_not_begin_at_the_first_penalty_and_follo
     assert solver.init_near(bounded, X0).phase is not Phase.HOMOTOPY
     settled = named("oadmm", explore=0).init_near(PROBLEM, X0)
     assert settled.phase is Phase.SETTLE
-
-
-def test_data_of_rank_one_without_variance_and_square_problems():
-    for D, r in ((np.outer(np.ones(8), np.arange(6.0)), 3), (np.zeros((4, 6)), 2), (B[:, :6], 6), (B[:1, :6], 1)):
-        problem = Problem.of(ExplainedVariance(D) + 0.1 * L1(), over=Stiefel(6, r))
-        result = solve(problem)
-        assert np.isfinite(result.objective) and result.infeasibility < 1e-12
