@@ -122,7 +122,7 @@ def test_zero_columns_are_noted_and_no_variance_or_as_many_components_as_feature
     assert result.notes == ("2 of the 6 columns of D are zero: they carry no variance and may be dropped",)
     assert np.isfinite(result.objective)
     assert PROBLEM.notes == ()
-    for data, r in ((np.zeros((5, 4)), 2), (D, 6)):
+    for data, r in ((np.zeros((5, 4)), 2), (np.outer(np.ones(8), np.arange(6.0)), 3), (D[:1], 1), (D, 6)):
         result = solve(sparse_pca(data, n_components=r, weight=0.1), stop=Iterations(20))
         assert np.isfinite(result.objective) and result.infeasibility < 1e-12
 

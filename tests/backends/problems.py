@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from draws import sparse
-from orthoprox import Problem, Solver, Stiefel, named, terms
+from orthoprox import Problem, Stiefel, terms
 from orthoprox.maps import Centred, Difference, Entries, Matrix, Selection
 from orthoprox.models import compressed_modes, sparse_pca
 from orthoprox.terms import L1, GroupL2, Huber, LargestK, LeastSquares, LInf, NegativePart, Nuclear, Quadratic, Smooth
@@ -68,13 +68,4 @@ PROBLEMS: dict[str, Callable[[Convert], Problem]] = {
     "own function": lambda a: Problem.of(Smooth(quartic, lipschitz=3.0) + 0.2 * L1(), over=M),
     "own function, unknown constant": lambda a: Problem.of(Smooth(quartic) + 0.2 * L1() @ Matrix(a(C)), over=M),
     "sparse data": lambda a: sparse_pca(HOLES, n_components=R, weight=0.1, k=12),
-}
-
-SOLVERS: dict[str, Solver[Any]] = {
-    "ep": named("oadmm-ep"),
-    "rr": named("oadmm-rr"),
-    "rr, bb-long": named("oadmm-rr", length="bb-long"),
-    "rr, bb-short": named("oadmm-rr", length="bb-short"),
-    "rr, qr": named("oadmm-rr", retraction="qr", refresh=7),
-    "subgradient": named("subgradient"),
 }

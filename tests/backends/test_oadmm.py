@@ -7,8 +7,8 @@ import pytest
 from array_api_compat import is_array_api_obj
 
 from backends.problems import PROBLEMS
-from backends.states import apart, carried, is_single, numbers, single
-from orthoprox import Iterations, named, solve
+from backends.states import apart, carried, numbers
+from orthoprox import named
 from orthoprox._fields import parts, replace
 from orthoprox.solvers.oadmm import Phase
 from orthoprox.solvers.oadmm.guard import GuardedState
@@ -77,27 +77,3 @@ def test_the_papers_own_step(library):
     after, other = METHOD.step(here, before), METHOD.step(there, carried(before, library.asarray))
     assert after.inner.safe.t == other.inner.safe.t == METHOD.block
     assert apart([after.inner.safe.now.X], [library.numpy(other.inner.safe.now.X)]) < 1e-10
-
-
-@pytest.mark.parametrize("name", ["plain l1, centred", "l1 minus largest-k"])
-def test_a_run_ends_with_exact_zeros(library, name):
-    if library.name == "jax":
-        pytest.skip("its steps are tried one by one above; a whole run takes a minute without compilation")
-    there = PROBLEMS[name](library.asarray)
-    result = solve(
-        there, named("oadmm", explore=3, block=5), library.asarray(there.M.random(3)), stop=Iterations(STEPS)
-    )
-    assert library.owns(result.X)
-    assert result.criticality < 1e-9
-    assert (library.numpy(result.X) == 0).any()
-    assert result.infeasibility < 1e-12
-
-
-@pytest.mark.parametrize("name", ["plain l1, centred", "l1 minus largest-k", "stack of three"])
-def test_single_precision_stays(library, name):
-    there = PROBLEMS[name](single(library))
-    state = METHOD.init(there, single(library)(there.M.random(3)))
-    for _ in range(3):
-        state = METHOD.step(there, state)
-        assert is_single(state)
-    assert float(there.M.infeasibility(METHOD.point(state))) < 1e-5

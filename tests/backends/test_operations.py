@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backends.conftest import STAGE, Library, load, wanted_stage
+from backends.conftest import STAGE, Library, load
 from orthoprox.backends import Backend, backend_of
 
 NAMES = ["numpy", "strict", pytest.param("torch", marks=STAGE), pytest.param("jax", marks=STAGE)]
@@ -28,7 +28,7 @@ def test_every_library_has_its_backend(library):
 
 
 @pytest.mark.parametrize("k", [-1, 0, 1, 2, 5, 11, 12, 13, 29, 30, 31, 1000])
-@pytest.mark.parametrize("kind", ["ties", "all equal", "different", "in a row"])
+@pytest.mark.parametrize("kind", ["ties", "all equal", "different", "in a row", "transposed"])
 def test_the_k_largest(library, kind, k):
     rng = np.random.default_rng(k + 1)
     values = {
@@ -36,14 +36,17 @@ def test_the_k_largest(library, kind, k):
         "all equal": np.zeros((6, 5)),
         "different": rng.standard_normal((6, 5)),
         "in a row": np.round(rng.standard_normal((1, 30)), 1),
+        "transposed": rng.integers(0, 5, (5, 6)).astype(float).T,
     }[kind]
-    a = library.asarray(values)
-    mask = backend_of(a).top_k_mask(a, k)
+    a = library.asarray(values.T.copy()).T if kind == "transposed" else library.asarray(values)
+    ask = backend_of(a).top_k_mask
+    masks = [ask(a, k)] + ([library.module.jit(lambda a: ask(a, k))(a)] if library.name == "jax" else [])
     # the definition: by size, and among equals by place
     order = sorted(range(30), key=lambda i: (-values.reshape(-1)[i], i))
     expected = np.isin(np.arange(30), order[: max(k, 0)]).reshape(values.shape)
-    assert library.owns(mask)
-    assert np.array_equal(library.numpy(mask), expected)
+    for mask in masks:
+        assert library.owns(mask)
+        assert np.array_equal(library.numpy(mask), expected)
     assert np.array_equal(STANDARD.top_k_mask(values, k), expected)
 
 
@@ -143,12 +146,3 @@ def test_a_device_that_numpy_cannot_read():
     backend = backend_of(far)
     assert np.array_equal(backend.to_numpy(far), np.arange(3.0))
     assert backend.from_numpy(np.ones(2), far).device == far.device
-
-
-@pytest.mark.parametrize(
-    ("expression", "wanted"),
-    [("backends", True), ("backends and not slow", True), ("not backends and not slow", False), ("", False)],
-)
-def test_who_asked_for_the_second_stage(expression, wanted):
-    config = SimpleNamespace(getoption=lambda name, default: expression)
-    assert wanted_stage(config) is wanted

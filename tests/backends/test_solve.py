@@ -12,6 +12,7 @@ from orthoprox import Checkpoint, Critical, Iterations, Problem, Status, Stiefel
 from orthoprox._fields import parts
 from orthoprox.maps import Centred, Matrix
 from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.starts import Auto, Leading, Turned, Varimax
 from orthoprox.terms import L1, ExplainedVariance, Linear, Smooth
 
 TARGET = np.random.default_rng(8).standard_normal((N, R))
@@ -56,16 +57,9 @@ def test_resumed_equals_never_stopped(library, solver, tmp_path):
     assert np.allclose(library.numpy(again.X), library.numpy(whole.X), atol=1e-14)
     assert np.allclose(library.numpy(resumed.z), library.numpy(whole.z), atol=1e-13)
     assert np.allclose(resumed.history.objective, whole.history.objective, atol=1e-12)
-
-
-def test_a_checkpoint_moves_between_libraries(library, tmp_path):
-    file = tmp_path / "run.npz"
-    there = PROBLEMS["l1 minus largest-k"](library.asarray)
-    solve(there, "oadmm-ep", stop=Iterations(15), observers=[Checkpoint(file)])
-    # The settings are printed with every digit, and the default penalty is worked out from a norm.
-    here = PROBLEMS["l1 minus largest-k"](np.asarray)
-    settings = solve(there, "oadmm-ep", stop=Iterations(0)).solver
-    assert isinstance(solve(here, settings, stop=Iterations(20), resume=file).X, np.ndarray)
+    # A file moves between libraries; settings are told apart to the last digit, and some are worked out from norms.
+    here = solve(PROBLEMS["l1 minus largest-k"](np.asarray), part.solver, stop=Iterations(20), resume=file)
+    assert isinstance(here.X, np.ndarray)
 
 
 def test_a_start_is_moved_to_where_the_data_are_with_a_note(library):
@@ -109,6 +103,19 @@ def test_a_start_off_the_manifold_of_low_rank(library):
     result = solve(problem, "oadmm-ep", X0=library.asarray(np.ones((N, R))), stop=Iterations(5))
     assert any("rank 1" in note for note in result.notes)
     assert result.infeasibility < 1e-13
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("start", [Leading(), Turned(), Varimax(2.0), Auto()], ids=lambda start: start.name)
+def test_informed_starts_are_those_of_numpy_in_the_library_and_float_type_of_the_data(library, start, dtype):
+    D = np.random.default_rng(2).standard_normal((40, 3)) @ np.kron(np.diag([3.0, 2.0, 1.0]), np.ones((1, 4)))
+    problem = sparse_pca(library.asarray(D.astype(dtype)), n_components=3, weight=0.3)
+    one, other = start.draw(sparse_pca(D, n_components=3, weight=0.3), 1), start.draw(problem, 1)
+    assert library.owns(other.X) and other.X.dtype == problem.like.dtype
+    assert float(problem.M.infeasibility(other.X)) < (1e-10 if dtype == "float64" else 1e-5)
+    if dtype == "float64":
+        assert (one.name, one.work, one.near) == (other.name, other.work, other.near)
+        assert float(np.linalg.norm(library.numpy(other.X) - one.X)) < 1e-6
 
 
 def cliff(X: Any) -> tuple[Any, Any]:

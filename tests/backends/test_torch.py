@@ -6,22 +6,15 @@ import numpy as np
 import pytest
 from array_api_compat import is_array_api_obj
 
-from backends.problems import PROBLEMS, B, N, R
+from backends.problems import B, N, R
 from orthoprox import Iterations, Problem, Stiefel, solve
 from orthoprox._fields import parts
-from orthoprox.backends import backend_of
 from orthoprox.maps import Centred, Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.terms import L1, LeastSquares, Linear, Smooth, SmoothConvex, WeightedL1
 
 pytestmark = pytest.mark.backends
 M = Stiefel(N, R)
-
-
-def test_a_mask_of_a_transposed_tensor(torch):
-    values = np.random.default_rng(0).integers(0, 5, (6, 4)).astype(float)
-    mask = backend_of(torch.zeros(1)).top_k_mask(torch.tensor(values).T, 7)
-    assert np.array_equal(mask.numpy(), backend_of(values).top_k_mask(values.T, 7))
 
 
 @pytest.mark.parametrize("solver", ["oadmm-ep", "oadmm-rr", "subgradient"])
@@ -33,12 +26,6 @@ def test_data_and_start_that_are_not_contiguous(torch, solver):
     there = solve(sparse_pca(D, n_components=R, weight=0.1, k=12), solver, X0=X0, stop=Iterations(20))
     here = solve(sparse_pca(B, n_components=R, weight=0.1, k=12), solver, X0=M.random(0), stop=Iterations(20))
     assert np.allclose(there.X.numpy(), here.X, atol=1e-12)
-
-
-def test_a_start_in_numpy_with_negative_strides(torch):
-    problem = PROBLEMS["plain l1, centred"](torch.tensor)
-    X0 = M.random(0)[::-1]
-    assert np.allclose(solve(problem, X0=X0, stop=Iterations(0)).X.numpy(), X0)
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import copy
-import io
 import pickle
 
 import numpy as np
 import pytest
 
 from driver.helpers import assert_same_run
-from orthoprox import (
-    Checkpoint,
-    Critical,
-    Iterations,
-    Progress,
-    Recorder,
-    RunFailed,
-    Seconds,
-    Stalled,
-    Status,
-    solve,
-)
+from orthoprox import Checkpoint, Critical, Iterations, Progress, Recorder, RunFailed, Seconds, Stalled, Status, solve
 from orthoprox.solvers import SOLVERS
 from steps.cases import PROBLEMS
 from steps.checks import takes
@@ -71,10 +59,3 @@ def test_a_failure_keeps_its_result(twin):
     again = twin(caught.value)
     assert str(again) == str(caught.value)
     assert (again.result.iterations, again.result.status) == (0, Status.FAILED)
-
-
-def test_progress_follows_standard_error(monkeypatch):
-    bar, file = Progress(always=True), io.StringIO()
-    monkeypatch.setattr("sys.stderr", file)
-    solve(PROBLEM, stop=Iterations(2), observers=[bar])
-    assert "Crit" in file.getvalue()

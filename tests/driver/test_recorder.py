@@ -10,6 +10,7 @@ import pytest
 from orthoprox import History, Iterations, Recorder, RunFailed, solve
 from orthoprox.problem import criticality, sparsity
 from steps.cases import PROBLEMS
+from steps.checks import count_calls
 
 PROBLEM = PROBLEMS["groups of a matrix"]
 CRITICALITY = ["criticality", "primal", "dual", "stationarity"]
@@ -46,9 +47,7 @@ def test_the_last_iteration_is_always_recorded_and_never_twice(last):
 
 
 def test_between_records_nothing_is_measured(monkeypatch):
-    calls = []
-    original = type(PROBLEM).objective
-    monkeypatch.setattr(type(PROBLEM), "objective", lambda self, X: calls.append(1) or original(self, X))
+    calls = count_calls(monkeypatch, type(PROBLEM), "objective")
     solve(PROBLEM, "oadmm-ep", stop=Iterations(40), record=Recorder(every=10))
     assert len(calls) == 5 + 1  # the result is measured afresh
 
@@ -60,6 +59,8 @@ def test_columns_of_the_users_own():
     assert history.twice.tolist() == [0, 4, 8]
     assert history.norm[0] == 0 < history.norm[-1]
     assert history.norm.dtype == np.float64
+    with pytest.raises(ValueError, match="A recorder needs every >= 1; given 0"):
+        Recorder(every=0)
 
 
 @pytest.mark.parametrize("value", [None, "many", np.ones(3), object()])
@@ -103,18 +104,14 @@ def test_a_history_is_a_mapping_and_has_attributes():
         History().objective  # noqa: B018
 
 
-def test_a_history_becomes_a_data_frame():
+def test_a_history_becomes_a_data_frame_and_without_pandas_the_extra_is_named(monkeypatch):
     pandas = pytest.importorskip("pandas")
     history = solve(PROBLEM, "oadmm-ep", stop=Iterations(3)).history
     frame = history.frame()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == COLUMNS
     assert frame["objective"].tolist() == history.objective.tolist()
-    assert len(frame) == 4
-
-
-def test_without_pandas_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     sentence = r"A history as a data frame needs pandas, which is not installed: pip install 'orthoprox\[pandas\]'"
     with pytest.raises(ModuleNotFoundError, match=sentence):
-        History({"iteration": [0]}).frame()
+        history.frame()

@@ -10,32 +10,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from driver.helpers import M, S, assert_same_run, with_prox
-from orthoprox import (
-    Checkpoint,
-    Iterations,
-    Problem,
-    Recorder,
-    RunFailed,
-    Stalled,
-    Status,
-    Stiefel,
-    named,
-    solve,
-)
+from orthoprox import Checkpoint, Iterations, Problem, Recorder, RunFailed, Stalled, Status, Stiefel, named, solve
 from orthoprox.maps import Difference, Entries
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS as ALL
-from orthoprox.terms import (
-    L1,
-    ExplainedVariance,
-    Huber,
-    LargestK,
-    LeastSquares,
-    Quadratic,
-    Smooth,
-    SmoothTerm,
-    WeightedL1,
-)
+from orthoprox.terms import L1, ExplainedVariance, LargestK, LeastSquares, Quadratic, Smooth, SmoothTerm, WeightedL1
 from steps.cases import PROBLEMS
 from steps.checks import takes
 
@@ -67,22 +46,13 @@ def test_resuming_from_the_end_of_a_run_equals_never_having_stopped(method, name
         part = solve(problem, solver, seed=3, stop=Iterations(middle), observers=[Checkpoint(file)])
         rest = solve(problem, solver, stop=Iterations(6), resume=file)
         assert_same_run(rest, whole)
+        assert rest.solver.work(rest.state) == whole.solver.work(whole.state)
         assert f"resumed at iteration {middle}" in rest.notes
         again = solve(problem, part.solver, stop=Iterations(6), resume=part.state)
         assert again.history.iteration.tolist() == list(range(middle, 7))
         for column in ("X", "z"):
             np.testing.assert_array_equal(getattr(again, column), getattr(whole, column))
         np.testing.assert_array_equal(again.history.criticality, whole.history.criticality[middle:])
-
-
-def test_resuming_from_the_middle_of_a_run(file, monkeypatch):
-    whole = solve(PROBLEM, "oadmm-ep", seed=1, stop=Iterations(12))
-    monkeypatch.setattr(Checkpoint, "close", lambda self, now: None)  # as if the computer had been switched off
-    solve(PROBLEM, "oadmm-ep", seed=1, stop=Iterations(9), observers=[Checkpoint(file, every=7)])
-    seen = []
-    rest = solve(PROBLEM, "oadmm-ep", stop=Iterations(12), resume=file, observers=[lambda now: seen.append(now.t)])
-    assert seen == list(range(7, 13))
-    assert_same_run(rest, whole)
 
 
 @pytest.mark.parametrize("solver", ["oadmm", "oadmm-rr"])
@@ -212,7 +182,7 @@ def as_operator(B):
         (lambda B: Quadratic(S) - abs(B[4, 2]) * LargestK(4) + L1(), "g"),
         (lambda B: Quadratic(S) - LargestK(4 + (B is not S)) + L1(), "g"),
         (lambda B: Quadratic(S) + L1() + B[4, 2], "offset"),
-        (lambda B: Quadratic(S) + (L1(0.5) if B is S else Huber(1e-9, 0.5)), "h"),
+        (lambda B: Quadratic(S) + (L1(0.5) if B is S else WeightedL1(np.full((1, 3), 0.5))), "h"),
         (lambda B: Quadratic(S) + WeightedL1(np.abs(B[:, :3])), "h"),
         (lambda B: Quadratic(S) + L1() @ B, "A"),
         (lambda B: Quadratic(S) + L1() @ as_operator(B), "A"),

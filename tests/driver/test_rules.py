@@ -8,20 +8,7 @@ import numpy as np
 import pytest
 
 from driver.helpers import M, dummy
-from orthoprox import (
-    Critical,
-    Iterations,
-    NotFinite,
-    Recorder,
-    Rule,
-    Seconds,
-    Snapshot,
-    Stalled,
-    Status,
-    When,
-    named,
-    solve,
-)
+from orthoprox import Critical, Iterations, NotFinite, Rule, Seconds, Snapshot, Stalled, Status, When, named, solve
 from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
@@ -141,7 +128,6 @@ def test_when_takes_truth_or_a_status():
         (lambda: Critical(1e-3, every=0), "Critical needs every >= 1; given 0"),
         (lambda: Stalled(-1e-3), "Stalled needs a tolerance that is not negative"),
         (lambda: Stalled(window=0), "Stalled needs a window of at least 1; given 0"),
-        (lambda: Recorder(every=0), "A recorder needs every >= 1; given 0"),
     ],
 )
 def test_rules_refuse_what_makes_no_sense(make, sentence):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from driver.helpers import assert_same_run
-from orthoprox import SOLVERS, Checkpoint, Iterations, Problem, Status, Stiefel, named, solve
+from orthoprox import SOLVERS, Iterations, named, solve
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm import Phase
-from orthoprox.starts import Auto, Leading, Random, Start
-from orthoprox.terms import L1, ExplainedVariance, WeightedL1
+from orthoprox.starts import Auto, Leading, Random
 
 _rng = np.random.default_rng(3)
 B = _rng.standard_normal((50, 6)) @ np.kron(np.eye(6), np.ones((1, 5))) + 0.3 * _rng.standard_normal((50, 30))
@@ -57,61 +55,3 @@ def test_near_its_start_the_method_does_not_begin_at_the_first_penalty_and_follo
     assert solver.init_near(bounded, X0).phase is not Phase.HOMOTOPY
     settled = named("oadmm", explore=0).init_near(PROBLEM, X0)
     assert settled.phase is Phase.SETTLE
-
-
-def test_a_run_from_a_checkpoint_goes_on_as_if_it_had_never_stopped(tmp_path):
-    file = tmp_path / "run.npz"
-    whole = solve(PROBLEM, seed=2, stop=Iterations(6))
-    solve(PROBLEM, seed=2, stop=Iterations(2), observers=[Checkpoint(file)])
-    resumed = solve(PROBLEM, stop=Iterations(6), resume=file)
-    assert_same_run(whole, resumed)
-    assert whole.solver.work(whole.state) == resumed.solver.work(resumed.state)
-
-
-def test_the_run_never_ends_above_its_start():
-    for weight in (0.01, 0.2, 1.0, 4.0):
-        problem = sparse_pca(B, n_components=5, weight=weight)
-        for seed in range(2):
-            begun = float(problem.objective(Auto().draw(problem, seed).X))
-            result = solve(problem, seed=seed)
-            assert result.status is Status.CONVERGED
-            assert result.objective <= begun + 1e-6 * abs(begun)
-
-
-def test_informed_runs_end_lower_than_random_ones():
-    """Ten factors with sparse loadings, eight components: a random start often ends in the wrong minimum."""
-    rng = np.random.default_rng(5000)
-    loadings = np.zeros((300, 10))
-    for j in range(10):
-        loadings[rng.choice(300, 40, replace=False), j] = rng.standard_normal(40)
-    D = rng.standard_normal((700, 10)) @ (loadings * np.linspace(3, 1, 10)).T + 0.5 * rng.standard_normal((700, 300))
-    D = (D - D.mean(axis=0)) / D.std(axis=0)
-    weight = 0.06 * np.mean(np.linalg.svd(D, compute_uv=False)[:8] ** 2) / 700
-    problem = sparse_pca(D, n_components=8, weight=weight)
-    auto, random = (np.mean([solve(problem, X0=X0, seed=s).objective for s in (0, 1)]) for X0 in (Auto(), Random()))
-    assert auto < random - weight / 5
-
-
-def test_a_problem_that_does_not_fit_is_refused_before_a_start_makes_products():
-    wrong = Problem(M=Stiefel(30, 5), f=ExplainedVariance(B), h=WeightedL1(np.ones((30, 4))))
-    with pytest.raises(ValueError, match="h = WeightedL1 could not be evaluated at a starting point"):
-        solve(wrong)
-
-
-def test_data_of_rank_one_without_variance_and_square_problems():
-    for D, r in ((np.outer(np.ones(8), np.arange(6.0)), 3), (np.zeros((4, 6)), 2), (B[:, :6], 6), (B[:1, :6], 1)):
-        problem = Problem.of(ExplainedVariance(D) + 0.1 * L1(), over=Stiefel(6, r))
-        result = solve(problem)
-        assert np.isfinite(result.objective) and result.infeasibility < 1e-12
-
-
-def test_a_start_of_the_user_s_own():
-    class Corner(Start):
-        name = "corner"
-
-        def make(self, problem, V, rng):
-            from orthoprox.starts import Drawn
-
-            return Drawn(np.eye(30)[:, :5], self.name)
-
-    assert np.array_equal(solve(PROBLEM, X0=Corner(), stop=Iterations(0)).X, np.eye(30)[:, :5])

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogue_terms import HARD, SHAPE, C, label, points, tries
-from orthoprox import Problem, Stiefel, terms
-from orthoprox.maps import Difference
-from orthoprox.terms import L0, Linear, Nonnegative, SeparableSum, Shifted, envelope, envelope_gradient, envelope_prox
+from orthoprox.terms import L0, Nonnegative, Shifted, envelope, envelope_gradient, envelope_prox
 
 Y = np.array([[3.0, -0.5, 0.0], [0.0, 2.0, -0.0]])
 
@@ -74,13 +72,3 @@ def test_the_envelope_prox_of_a_constraint(b, mu, beta):
     cost = lambda v: np.sum(np.minimum(v, 0) ** 2) / (2 * mu) + beta / 2 * np.sum((v - b) ** 2)
     for other in (b, y_breve, y + 0.01, y - 0.01, 0 * b):
         assert cost(y) <= cost(other) + 1e-12
-
-
-def test_their_places_in_a_problem():
-    M = Stiefel(4, 2)
-    problem = Problem.of(Linear(C) + 0.3 * L0() + Nonnegative() @ Difference(), over=M)
-    assert isinstance(problem.h, SeparableSum) and problem.h.lipschitz_constant(problem.shape) == math.inf
-    for h in (L0(), Nonnegative()):
-        assert not isinstance(h, terms.ConvexTerm)
-        with pytest.raises(ValueError, match="a subtracted term must be smooth or convex"):
-            Problem.of(Linear(C) + terms.L1() - h, over=M)

@@ -7,18 +7,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import aslinearoperator
 
 from catalogue_maps import CASES, Case
-from orthoprox.maps import (
-    Centred,
-    Difference,
-    Identity,
-    LinearMap,
-    Matrix,
-    Operator,
-    ScaledRows,
-    Selection,
-    Sparse,
-    as_map,
-)
+from orthoprox.maps import Centred, Difference, Identity, Matrix, Operator, Selection, Sparse
 from orthoprox.maps._columns import squared_column_norms
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.maps._rows import squared_row_norms, unit_rows
@@ -55,25 +44,6 @@ def test_single_precision_stays_and_is_enough_for_what_the_mean_leaves() -> None
     plain, centred = (squared_column_norms(A) for A in (Sparse(csr_array(B)), Centred(Sparse(csr_array(B)))))
     assert plain.dtype == centred.dtype == np.float32
     assert np.allclose(centred, true, rtol=1e-3, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("B", "factors", "sentence"),
-    [
-        (Identity(), np.ones((3, 1)), "known number of columns has rows"),
-        (Matrix(np.ones((3, 2))), np.ones((2, 1)), r"shape \(3, 1\); given \(2, 1\)"),
-        (Matrix(np.ones((3, 2))), [1.0, 1.0, 1.0], "given list"),
-        (Matrix(np.ones((3, 2))), np.array([1.0, np.nan, 1.0]), "must be finite"),
-    ],
-)
-def test_bad_factors_get_a_sentence(B: LinearMap, factors: object, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        ScaledRows(B, factors)
-
-
-def test_data_are_taken_as_they_come() -> None:
-    assert isinstance(ScaledRows(np.eye(2), np.ones(2)).B, LinearMap)
-    assert as_map(ScaledRows(np.eye(2), np.ones(2))).columns == 2
 
 
 def tight_factor(B):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
+from hypothesis.extra.numpy import arrays
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -21,7 +21,6 @@ from orthoprox.maps._frobenius import frobenius_squared
 
 numbers = st.floats(-10, 10).map(lambda x: x if abs(x) > 1e-150 else 0.0)  # the squares of smaller ones vanish
 points = arrays(np.float64, (N, R), elements=numbers)
-matrices = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=numbers)
 every_map = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 
 
@@ -47,21 +46,13 @@ def test_a_map_is_its_matrix_with_the_adjoint_that_belongs_to_it(case: Case, X, 
         assert np.allclose(A(X @ S), A(X) @ S, rtol=1e-11, atol=1e-7)
 
 
-@given(B=matrices)
-def test_the_norm_of_a_drawn_matrix(B) -> None:
-    true = np.linalg.norm(B, 2)
-    for A in (Matrix(B), maps.Sparse(csr_array(B)), Operator(aslinearoperator(B))):
-        assert true <= A.norm * (1 + 1e-15) and A.norm <= true * (1 + 1e-12)
-    centred = np.linalg.norm(B - B.mean(axis=0), 2)
-    slack = 1e-14 * (1 + abs(B).sum())
-    assert centred - slack <= Centred(B).norm <= centred * (1 + 1e-12) + slack
-
-
 @every_map
 def test_norms_and_shapes(case: Case) -> None:
     A, X = case.map, np.ones((N, R))
     assert isinstance(A.norm, float)
-    assert np.linalg.norm(case.matrix, 2) <= A.norm * (1 + 1e-12) + 1e-12
+    true = np.linalg.norm(case.matrix, 2)
+    assert true <= A.norm * (1 + 1e-12) + 1e-12
+    assert A.norm <= true * (1 + 1e-12) + 1e-12 or not isinstance(A, (Matrix, maps.Sparse, Operator, Centred))
     assert A(X).shape == A.shape(N, R) == (A.rows(N), R)
     assert A.columns in (None, N)
     assert isinstance(A.cost(N), int) and A.cost(N) >= 0
@@ -156,6 +147,10 @@ def operator(shape, factor=1.0, adjoint=None):
         (lambda: Matrix(np.ones((3, 2))) @ Matrix(np.ones((3, 2))), ValueError, "with 2 rows; given one with 3"),
         (lambda: Matrix(np.ones((3, 2))) + Matrix(np.ones((4, 2))), ValueError, "agree in rows"),
         (lambda: np.nan * Identity(), ValueError, "finite"),
+        (lambda: maps.ScaledRows(Identity(), np.ones((3, 1))), ValueError, "known number of columns has rows"),
+        (lambda: maps.ScaledRows(np.ones((3, 2)), np.ones((2, 1))), ValueError, r"shape \(3, 1\); given \(2, 1\)"),
+        (lambda: maps.ScaledRows(np.ones((3, 2)), [1.0, 1.0, 1.0]), ValueError, "given list"),
+        (lambda: maps.ScaledRows(np.eye(2), np.array([1.0, np.nan])), ValueError, "must be finite"),
         (lambda: Matrix(np.eye(2), norm=-1.0), ValueError, "not negative; given -1.0"),
         (lambda: Matrix(np.eye(2), norm=np.nan), ValueError, "finite"),
         (lambda: Matrix(np.eye(2), norm="big"), TypeError, "must be a number; given 'big'"),

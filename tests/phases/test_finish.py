@@ -12,7 +12,7 @@ from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, ExplainedVariance
 from phases.problems import CONCAVE, K_SPARSE, OTHERS
 from steps.cases import B, M, N, R
-from steps.checks import factor
+from steps.checks import factor, walk
 
 L1_PROBLEM = Problem.of(ExplainedVariance(B, 0.3) + 0.7 * L1(), over=M)
 FINISH = Finish()
@@ -20,11 +20,7 @@ FINISH = Finish()
 
 def settled(problem, blocks, seed=3):
     """Where some blocks of projections lead."""
-    method = Projections(explore=0)
-    state = method.init(problem, M.random(seed))
-    for _ in range(blocks):
-        state = method.step(problem, state)
-    return state.at
+    return walk(problem, Projections(explore=0), M.random(seed), blocks)[-1].at
 
 
 def fresh(problem, at, **fields):

@@ -15,6 +15,7 @@ from orthoprox.solvers.oadmm.guard import Guarded
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
 from phases.problems import CONCAVE, OTHERS, random_iterate
 from steps.cases import M
+from steps.checks import walk
 
 PROBLEM = CONCAVE["l1"]
 BLOCK, MEMORY = 5, 3
@@ -55,13 +56,6 @@ def guarded(problem, fast, **settings):
     return Guarded(fast=fast, safe=safe, memory=MEMORY, block=BLOCK, **settings)
 
 
-def walk(method, problem, steps, X0=None):
-    states = [method.init(problem, problem.M.random(3) if X0 is None else X0)]
-    for _ in range(steps):
-        states.append(method.step(problem, states[-1]))
-    return states
-
-
 def crit(problem, method, state):
     at = method.certificate(problem, state)
     return measure(problem, at.point, at.y, at.z).crit
@@ -72,7 +66,7 @@ def crit(problem, method, state):
 def test_what_is_reported_never_gets_worse_nor_is_worse_than_the_safe_methods_own_points(script, name):
     problem = {**CONCAVE, **OTHERS}[name]
     method = guarded(problem, Wild(script=script))
-    states = walk(method, problem, 150)
+    states = walk(problem, method, M.random(3), 150)
     reported = [crit(problem, method, state) for state in states]
     assert all(b <= a for a, b in pairwise(reported))
     safe = [(t, crit(problem, method.safe, s.safe)) for t, s in enumerate(states) if s.safe is not None]
@@ -85,7 +79,7 @@ def test_what_is_reported_never_gets_worse_nor_is_worse_than_the_safe_methods_ow
 def test_accepted_points_bring_crit_down_by_a_constant_factor_every_memory_of_them(script):
     method = guarded(PROBLEM, Wild(script=script), falls=0.9)
     accepted = []
-    for old, new in pairwise(walk(method, PROBLEM, 400)):
+    for old, new in pairwise(walk(PROBLEM, method, M.random(3), 400)):
         if new.recent != old.recent:
             accepted.append(new.recent[-1])
             assert len(new.recent) <= MEMORY
@@ -98,7 +92,7 @@ def test_accepted_points_bring_crit_down_by_a_constant_factor_every_memory_of_th
 
 def test_the_safe_method_goes_on_from_its_own_iterates():
     method = guarded(PROBLEM, Wild())
-    states = walk(method, PROBLEM, 60)
+    states = walk(PROBLEM, method, M.random(3), 60)
     first = next(i for i, state in enumerate(states) if state.safe is not None)
     own = method.safe.init(PROBLEM, states[first - 1].reported.point.X)
     for state, before in zip(states[first:], states[first - 1 :], strict=False):
@@ -111,7 +105,7 @@ def test_the_safe_method_goes_on_from_its_own_iterates():
 
 
 def test_a_refused_method_is_tightened_and_restarts_where_the_safe_one_passes():
-    states = walk(guarded(PROBLEM, Wild()), PROBLEM, 200)
+    states = walk(PROBLEM, guarded(PROBLEM, Wild()), M.random(3), 200)
     last = states[-1]
     assert last.fast.tightened == last.safe.t / BLOCK
     assert 0 < last.fast.restarts < last.fast.tightened
@@ -122,7 +116,7 @@ def test_a_refused_method_is_tightened_and_restarts_where_the_safe_one_passes():
 
 def test_points_from_elsewhere_enter_the_list_only_where_they_pass():
     method = guarded(PROBLEM, Wild())
-    state = walk(method, PROBLEM, 30)[-1]
+    state = walk(PROBLEM, method, M.random(3), 30)[-1]
     bad = replace(random_iterate(PROBLEM, 99), crit=10 * max(state.recent))
     good = replace(bad, crit=0.5 * max(state.recent))
     assert method.restart(PROBLEM, state, bad).recent == state.recent
@@ -142,8 +136,8 @@ def test_what_is_not_a_number_never_passes():
 def test_a_fast_method_that_settles_is_left_alone():
     oadmm = named("oadmm", explore=0, polish=False).for_problem(PROBLEM)
     method = oadmm.guard(PROBLEM)
-    last = walk(method, PROBLEM, 80)[-1]
+    last = walk(PROBLEM, method, M.random(3), 80)[-1]
     assert last.reported.crit < 1e-10
     start = solve(PROBLEM, seed=1, stop=Iterations(200)).X  # near a solution there is nothing to refuse
-    near = walk(method, PROBLEM, 9, M.retract(start, 1e-3 * M.tangent(start, PROBLEM.f.gradient(start) + 1.0)))[-1]
-    assert near.safe is None
+    near = M.retract(start, 1e-3 * M.tangent(start, PROBLEM.f.gradient(start) + 1.0))
+    assert walk(PROBLEM, method, near, 9)[-1].safe is None

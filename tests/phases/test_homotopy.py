@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Problem
 from orthoprox._fields import replace
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm.finish import is_sparse_enough, vanishes
 from orthoprox.solvers.oadmm.homotopy import Homotopy, has_empty_column
 from orthoprox.solvers.oadmm.projections import Projections
-from orthoprox.terms import L1, GroupL2, LargestK, NegativePart, SmoothConvex, WeightedL1
-from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
+from orthoprox.terms import L1, LargestK, NegativePart, SmoothConvex, WeightedL1
+from phases.problems import CONCAVE, K_SPARSE, f, random_iterate
 from phases.test_projections import nearest_turn
 from steps.cases import B, M, N, R
 from steps.checks import factor
@@ -146,11 +146,8 @@ def test_it_begins_where_h_is_weak_beside_f_and_is_over_where_there_is_nothing_t
         assert METHOD.init(problem, M.random(1)).finished
 
 
-def test_which_problems_it_takes():
+def test_it_takes_every_entrywise_h_with_a_g():  # when it goes first, and what it refuses: test_oadmm.py
     weights = np.random.default_rng(5).uniform(1, 2, (N, R))
     own = SmoothConvex(lambda X: (np.sum(X**2) / 2, X))
     for expression in (f - LargestK(3) + WeightedL1(weights), f - own + NegativePart(), f - LargestK(8) + L1()):
         assert Homotopy.takes(Problem.of(expression, over=M))
-    for expression in (f + L1(), f - LargestK(3) + GroupL2()):
-        assert not Homotopy.takes(Problem.of(expression, over=Stiefel(N, R)))
-    assert not Homotopy.takes(OTHERS["scad minus largest-k"])  # f is not concave

@@ -104,29 +104,16 @@ def test_there_is_nothing_to_do_where_the_gradient_is_small_beside_the_primal_re
         assert (model is None) == done
 
 
-@pytest.mark.parametrize("name", ["l1", "l1 of a map", "mcp", "huber", "rows", "rows of a map", "two terms"])
-def test_it_converges_and_what_has_converged_stays(name):
-    problem = PROBLEMS[name]
-    state, reached, least = METHOD.init(problem, M.random(len(name) % 2)), 0, np.inf
-    for t in range(25):
-        if reached > 3:
-            break
-        state = METHOD.step(problem, state)
-        crit, least = state.at.parts.total, min(least, state.at.crit)
-        assert state.t == t + 1 and state.tolerance == pytest.approx(0.05 * least)
-        assert not reached or crit < 1e-8
-        reached += reached > 0 or crit < 1e-10
-    assert reached
-
-
 def test_the_penalty_grows_where_the_residual_does_not_fall_and_is_bounded():
     problem = PROBLEMS["l1"]
-    state = a_state(problem, 0, sigma=0.05)
-    for _ in range(60):
+    state, least = a_state(problem, 0, sigma=0.05), np.inf
+    for t in range(60):
         _, _, _, new = METHOD.multiplier_step(problem, state, state.at.point, state.at.z)
         assert state.sigma <= new.sigma <= 100 * 0.05 * (1 + 1e-12)
         assert new.sigma == state.sigma or new.gap > 0.6 * state.gap
         state = replace(METHOD.step(problem, state), gap=new.gap)
+        least = min(least, state.at.crit)
+        assert state.t == t + 1 and state.tolerance == pytest.approx(0.05 * least)
     assert state.sigma > 0.05
     for name, growth in (("l1", 1.1), ("no f", 1.5)):  # carefully, unless the penalty is all the curvature there is
         hasty = Multipliers(tuning=Tuning(newton_steps=1))

@@ -15,27 +15,25 @@ from orthoprox.solvers.oadmm.homotopy import HomotopyState
 from orthoprox.solvers.oadmm.iterate import is_better
 from orthoprox.solvers.oadmm.plan import choose_blocks
 from orthoprox.solvers.oadmm.projections import ProjectionsState
-from orthoprox.terms import L1, MCP, LargestK, LInf
+from orthoprox.terms import L1, LargestK, LInf
 from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from steps.cases import PROBLEMS as ALL
 from steps.cases import B, M, N, R
+from steps.checks import walk
 
 EVERY = {**CONCAVE, **OTHERS, "k-sparse": K_SPARSE}
 QUICK = {"explore": 4, "block": 3, "memory": 2}
 
 
-def walk(problem, steps, seed=3, **settings):
+def states_of(problem, steps, seed=3, **settings):
     method = named("oadmm", **settings).for_problem(problem)
-    states = [method.init(problem, problem.M.random(seed))]
-    for _ in range(steps):
-        states.append(method.step(problem, states[-1]))
-    return method, states
+    return method, walk(problem, method, problem.M.random(seed), steps)
 
 
 @pytest.fixture(scope="module", params=EVERY)
 def run(request):
     problem = EVERY[request.param]
-    return problem, *walk(problem, 60 if request.param in CONCAVE else 15, **QUICK)
+    return problem, *states_of(problem, 60 if request.param in CONCAVE else 15, **QUICK)
 
 
 def now(state):
@@ -96,7 +94,7 @@ def test_which_of_two_points_is_better():
 
 def test_while_it_explores_where_it_is_is_reported_unless_it_would_pass_for_a_solution():
     problem = CONCAVE["l1"]
-    method, states = walk(problem, 40)
+    method, states = states_of(problem, 40)
     roaming = [state for state in states if state.phase is Phase.ROAM]
     assert len(roaming) > 5
     for state in roaming:
@@ -115,7 +113,7 @@ def test_a_maximum_is_left_for_the_lower_points_that_were_seen(seed):
 
 def test_a_critical_point_above_the_best_one_ends_roaming_but_not_the_run():
     problem = CONCAVE["l1"]
-    method, states = walk(problem, 150)
+    method, states = states_of(problem, 150)
     end, young = states[-1], next(state for state in states if state.phase is Phase.ROAM)
     lower = replace(young.best, objective=now(end).objective - 1.0)
     inner = replace(young.inner, at=now(end))
@@ -128,7 +126,7 @@ def test_a_critical_point_above_the_best_one_ends_roaming_but_not_the_run():
 
 def test_what_has_been_reached_is_not_lost_again():
     for problem in (CONCAVE["l1"], K_SPARSE, CONCAVE["mcp"]):
-        method, states = walk(problem, 150)
+        method, states = states_of(problem, 150)
         assert states[-1].phase is Phase.DONE and now(states[-1]).is_exact()
         later = method.step(problem, states[-1])
         assert later.inner is states[-1].inner and later.t == states[-1].t + 1
@@ -149,7 +147,7 @@ def test_which_method_makes_the_blocks_is_chosen_once_and_shown():
         with pytest.raises(UnsupportedProblem, match="Leave fast out"):
             solve(OTHERS[name], named("oadmm", fast=fast))
     for fast in ("multipliers", "gradient"):  # the path is made of projections: others do without it
-        method, states = walk(K_SPARSE, 3, fast=fast)
+        method, states = states_of(K_SPARSE, 3, fast=fast)
         assert states[0].phase is Phase.SETTLE and states[-1].work > 0 and method.fast == fast
 
 
@@ -185,10 +183,3 @@ def test_single_precision_stays_and_has_exact_zeros():
         assert 0 < np.count_nonzero(result.X) <= (k or N * R - 1)
         assert result.infeasibility < 1e-5
         assert result.criticality < 1e-4 * np.linalg.norm(problem.f.gradient(result.X))
-
-
-def test_weakly_convex_penalties_keep_a_prox_that_is_unique():
-    """A low roam is taken for what it is: the penalty does not go below twice W_h."""
-    problem = Problem.of(f + 0.4 * MCP(0.6, 0.3), over=M)
-    result = solve(problem, named("oadmm", roam=0.01), stop=Iterations(300) | Critical(1e-6))
-    assert result.converged

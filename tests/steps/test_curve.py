@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from orthoprox import SOLVERS, Iterations, Problem, named, solve
 from orthoprox.maps import Difference, Entries
 from orthoprox.terms import L1, ExplainedVariance, LeastSquares, LInf
 from steps.cases import MASK, B, M, T
-from steps.checks import check_products, takes
+from steps.checks import check_products, takes, walk
 
 MASKED = LeastSquares(Entries(MASK), T)
 NOT_LEFT = {
@@ -19,14 +18,6 @@ NOT_LEFT = {
 }
 
 
-def test_terms_know_whether_they_multiply_from_the_left(rng):
-    X, S = rng.standard_normal((9, 3)), rng.standard_normal((3, 3))
-    for problem in NOT_LEFT.values():
-        assert not problem.f.left
-        assert not np.allclose(problem.f.product(X @ S), problem.f.product(X) @ S)
-    assert ExplainedVariance(B, 0.1).left
-
-
 @pytest.mark.parametrize("kind", NOT_LEFT)
 @pytest.mark.parametrize("name", tuple(SOLVERS))
 def test_a_state_holds_the_products_of_its_point(name, kind):
@@ -34,9 +25,7 @@ def test_a_state_holds_the_products_of_its_point(name, kind):
     if not takes(named(name), problem):
         return
     solver = named(name).for_problem(problem)
-    state = solver.init(problem, M.random(3))
-    for _ in range(3):
-        state = solver.step(problem, state)
+    for state in walk(problem, solver, M.random(3), 3):
         check_products(problem, solver.certificate(problem, state).point)
     result = solve(problem, name, seed=3, stop=Iterations(10))
     assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)

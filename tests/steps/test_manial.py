@@ -12,7 +12,7 @@ from orthoprox.solvers import ManIAL, ManIALState
 from orthoprox.solvers.manial import kkt_residual
 from orthoprox.terms import L1, LargestK, Quadratic
 from steps.cases import PROBLEMS, M, S, random_triple
-from steps.checks import tangent
+from steps.checks import tangent, walk
 from steps.descents import descent, psi
 
 NU, L, T = 9.0, 17.0, 3
@@ -72,11 +72,9 @@ def test_the_two_options_are_settings_of_one_method():
 def test_inner_steps_double_up_to_their_limit_and_end_at_the_least_gradient():
     problem = PROBLEMS["groups of a matrix"]
     solver = named("manial-2", nu0=1.0, most_inner=20, least_gradient=0.0)
-    state, works = solver.init(problem, M.random(0)), []
-    for _ in range(6):
-        state = solver.step(problem, state)
-        works.append(solver.work(state))
-    assert np.diff([0, *works]).tolist() == [2, 4, 8, 16, 20, 20]
+    states = walk(problem, solver, M.random(0), 6)
+    state = states[-1]
+    assert np.diff([solver.work(state) for state in states]).tolist() == [2, 4, 8, 16, 20, 20]
     assert replace(solver, least_gradient=1e9).step(problem, state).inner == state.inner
     late = ManIALState(**{**vars(state), "t": 5000})  # 2^5000 does not overflow
     assert solver.step(problem, late).inner == state.inner + 20

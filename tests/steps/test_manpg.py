@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Recorder, UnsupportedProblem, named, solve
+from orthoprox import Iterations, Problem, UnsupportedProblem, named, solve
 from orthoprox._fields import replace
 from orthoprox.maps import LinearMap, Matrix, Selection
 from orthoprox.problem import criticality
 from orthoprox.solvers import ManPG, ManPGState, manpg
 from orthoprox.solvers.manpg import _LOOSE, _LOOSE_GAP, _TIGHT, _TIGHT_GAP
-from orthoprox.terms import L1, MCP, SCAD, GroupL2, LargestK, Linear, LInf, Nuclear, Quadratic, Smooth
-from steps.cases import PROBLEMS, C, M, N, R, S, T, quartic
+from orthoprox.terms import L1, MCP, SCAD, GroupL2, LargestK, Linear, LInf, Nuclear, Quadratic
+from steps.cases import PROBLEMS, C, M, N, R, S, T
 from steps.checks import check_products, prox_terms, smooth_gradient, sym
 
 Q = 1.6 * np.linalg.qr(np.random.default_rng(8).standard_normal((N, N)))[0]
@@ -213,22 +213,6 @@ def test_problems_outside_the_scope_are_refused(name):
     for kind in ("mcp of differences", "scad minus largest-k"):
         with pytest.raises(UnsupportedProblem, match=f"{name} with inner='dual' needs a convex h; given (MCP|SCAD)"):
             solve(PROBLEMS[kind], named(name, inner="dual"))
-
-
-RUNS = {
-    **{key: CASES[key] for key in CASES if key[0] in {*TIGHT_MAPS, *DUAL} - {"stacked"}},  # which takes long
-    ("own function, rows", "newton"): Problem.of(Smooth(quartic) + 0.3 * GroupL2(), over=M),
-    ("backwards", "dual"): BACKWARDS,
-}
-
-
-@pytest.mark.parametrize("key", RUNS, ids="-".join)
-def test_a_run_converges_and_never_goes_up(key):
-    name = "manpg" if len(key[0]) % 2 else "manpg-ada"  # each on some of both inner methods
-    rule = Iterations(3000) | Critical(1e-5)
-    result = solve(RUNS[key], named(name, inner=key[1]), stop=rule, record=Recorder(every=10))
-    assert result.converged
-    assert np.all(np.diff(result.history["objective"]) <= 1e-12)
-    assert result.infeasibility < 1e-12
-    unmapped = ("l1 minus largest-k", "largest magnitude", "own function, rows")
-    assert any("a map other than the identity" in note for note in result.notes) == (key[0] not in unmapped)
+    for problem, mapped in ((BACKWARDS, True), (DUAL["largest magnitude"], False)):
+        notes = solve(problem, named(name, inner="dual"), stop=Iterations(1)).notes
+        assert any("a map other than the identity" in note for note in notes) == mapped

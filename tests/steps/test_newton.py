@@ -9,7 +9,7 @@ from orthoprox.maps import Identity, Matrix, Selection
 from orthoprox.solvers import _newton
 from orthoprox.solvers._newton import ByColumns, compress, newton_direction, tangent_step
 from orthoprox.terms import L1, LInf
-from steps.checks import check_best_tangent_step, prox_terms, sym
+from steps.checks import prox_terms, sym
 
 rng = np.random.default_rng(11)
 SHAPES = {"few columns": (12, 4), "one column": (6, 1), "square": (5, 5), "many columns": (40, 16)}
@@ -43,10 +43,11 @@ def tangency(X, V):
 
 
 @pytest.mark.parametrize(("where", "name"), CASES)
-def test_V_is_the_best_tangent_step(where, name):
-    rng, A, X, G, h, s = draw(where, name)
+def test_V_satisfies_the_conditions_that_make_it_the_best_tangent_step(where, name):
+    _, A, X, G, h, s = draw(where, name)
     found = solve_cold(h, X, G, s, A)
-    V, M, c = found.V, Stiefel(*X.shape), A.tightness
+    V, c = found.V, A.tightness
+    assert 1 / s > h.weak_convexity * A.norm**2  # the subproblem is strongly convex
     assert tangency(X, V) <= 1e-10
     assert found.steps < 40
     assert np.allclose(found.y, A(X + V), atol=1e-13)
@@ -54,15 +55,6 @@ def test_V_is_the_best_tangent_step(where, name):
     assert np.array_equal(found.y == 0, h.prox(A(W), c * s) == 0)  # its zeros are those of the prox, not rounded ones
     assert h.subgradient_distance(found.y, (A(W) - found.y) / (c * s)) < 1e-10
     assert np.allclose(A.adjoint(A(W) - found.y) / c, W - X - V, atol=1e-13)
-
-    def cost(V):
-        return np.sum(G * V) + np.sum(V * V) / (2 * s) + h.value(A(X + V))
-
-    check_best_tangent_step(cost, M, X, V, rng, 1e-10)
-    # the subproblem is strongly convex: from its solution the cost grows
-    away = M.tangent(X, rng.standard_normal(X.shape))
-    convexity = 1 / s - h.weak_convexity * A.norm**2
-    assert cost(V + away) > cost(V) + convexity / 2 * np.sum(away**2) - 1e-9
 
 
 @pytest.mark.parametrize(("where", "name"), CASES)

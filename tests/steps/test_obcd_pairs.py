@@ -8,8 +8,8 @@ from orthoprox.backends import _obcd
 from orthoprox.backends import _obcd_jumps_sequential as jumping
 from orthoprox.backends import _obcd_sequential as kernel
 from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps, jump_turns, signed_start
-from steps.cases import M, N, R, S
-from steps.obcd_naive import GRID, mixed_point, naive_pair, needs_numba, signs_of, sparse_point
+from steps.cases import M, N, R
+from steps.obcd_naive import GRID, naive_pair, signs_of, sparse_point
 
 ALPHA, SMALL = 1e-2, 1e-13
 both_sweeps = pytest.mark.parametrize("kind", ["exact", "majorised"])
@@ -153,26 +153,6 @@ def test_a_minimum_exactly_at_half_a_turn(kind):
     free = np.zeros((2, 2))
     gain, V = turn_with_jumps(kind, np.eye(2), np.eye(2), free, free, free)
     assert np.array_equal(V, -np.eye(2)) and gain == pytest.approx(4.0 - 4 * ALPHA)
-
-
-@needs_numba
-@pytest.mark.parametrize("h", ["l1", "count", "signs"])
-def test_compiled_and_plain_sweeps_agree(h):
-    rng, one = np.random.default_rng(5), np.ones((N, R))
-    X, run, parts = {
-        "l1": (M.random(2), kernel.sweep, (rng.random((N, R)),)),
-        "count": (mixed_point(3), jumping.jump_sweep, Jumps(0.1 * one, 0.1 * one, SMALL)),
-        "signs": (sparse_point(3), jumping.jump_sweep, Jumps(0 * one, FORBIDDEN * one, SMALL)),
-    }[h]
-    L = rng.standard_normal((N, R))
-    pairs = np.concatenate([_obcd.random_pairs(N, rng) for _ in range(8)])
-    plain, fast = [X.copy(), S @ X], [X.copy(), S @ X]
-    largest, moved = run(*plain, L, *parts, S, pairs, ALPHA)
-    gain, went = kernel.compiled_sweep(run)(*fast, L, *parts, S, pairs, ALPHA)
-    assert np.allclose(plain, fast, atol=1e-12)
-    assert (gain, went) == (pytest.approx(largest), moved)
-    assert moved > 5
-    assert np.array_equal(plain[0] == 0, fast[0] == 0)
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 9])

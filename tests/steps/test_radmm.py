@@ -44,7 +44,6 @@ def test_settings_are_chosen_for_the_problem():
     problem = PROBLEMS["groups of a matrix"]
     L, norm = problem.f.lipschitz, problem.A.norm
     chosen = RADMM().for_problem(problem)
-    assert chosen.beta == pytest.approx(L / norm**2)
     assert chosen.mu == pytest.approx(1e-8 / chosen.beta)
     assert chosen.eta == pytest.approx(1 / (2 * L))
     strict = RADMM(strict_theory=True).for_problem(problem)

@@ -120,7 +120,7 @@ class Varimax(Start):
 
     def make(self, problem: Problem, V: Array | None, rng: np.random.Generator) -> Drawn:
         assert V is not None
-        V = V[:, : self.directions(problem)]
+        V = V[:, : min(self.directions(problem), V.shape[1])]
         n, k = V.shape
         Q = rotate(V, rng)
         for _ in range(_TURNS):
