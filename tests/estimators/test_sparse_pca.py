@@ -13,7 +13,7 @@ from orthoprox.active import greedy
 from orthoprox.allowance import resolve_total
 from orthoprox.datasets import load
 from orthoprox.manifolds import SparseStiefel
-from orthoprox.supports import EFFORTS, find_components
+from orthoprox.supports import EFFORTS, find_components, fresh, search
 from orthoprox.supports.exchange import exchange
 
 PER = 3
@@ -239,6 +239,34 @@ def test_most_of_the_variance_of_handwritten_digits_with_a_ninth_of_the_loadings
     pca = np.sum(np.linalg.svd(D - D.mean(axis=0), compute_uv=False)[:20] ** 2)
     assert exact(fitted) and np.count_nonzero(fitted.components_) <= 1140
     assert np.sum((D @ fitted.components_.T) ** 2) >= 0.82 * pca
+
+
+CROWDED = np.random.default_rng(4).standard_normal((80, 6)) @ np.random.default_rng(5).standard_normal((6, 20))
+CROWDED += np.random.default_rng(6).standard_normal((80, 20))
+"""Many components with many entries of few features: more than features, so that supports must overlap."""
+
+
+def test_a_crowded_search_is_never_worse_than_the_solver_nor_a_total_than_its_parts(monkeypatch):
+    singles = lambda C, allowance, *_: fresh.singles(C.diagonal, C.dense(), allowance)
+    monkeypatch.setattr(search, "_search", singles)  # a search that finds next to nothing
+    caps, total = (SparsePCA(8, **wish).fit(CROWDED) for wish in ({"n_nonzero_per_component": 7}, {"n_nonzero": 56}))
+    solved = SparsePCA(8, n_nonzero_per_component=7, solver=caps._default_solver()).fit(CROWDED)
+    kept = [np.sum(one.explained_variance_) for one in (solved, caps, total)]
+    assert kept == sorted(kept) and kept[1] > (1 + 1e-5) * kept[0]  # exchanges have gained
+    monkeypatch.setattr("orthoprox.estimators.sparse_pca.is_crowded", lambda n, allowance: False)
+    alone = SparsePCA(8, n_nonzero=56).fit(CROWDED)
+    assert np.sum(alone.explained_variance_) < 0.9 * kept[0]
+
+
+def test_ctrl_c_in_the_solver_of_a_crowded_search_keeps_what_the_search_has_found(monkeypatch):
+    def interrupted(*_, **rest):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SparsePCA, "_start", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        pca = SparsePCA(8, n_nonzero=56).fit(CROWDED)
+    assert pca.result_.status is Status.INTERRUPTED and np.sum(pca.n_nonzero_) <= 56
+    assert np.max(np.abs(pca.components_ @ pca.components_.T - np.eye(8))) <= 1e-12
 
 
 def test_searches_side_by_side_are_those_one_after_the_other():

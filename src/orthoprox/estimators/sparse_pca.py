@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance, resolve_allowance
-from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
+from orthoprox.driver import DEFAULT_SOLVER, Result, Rule, RunFailed, Status
 from orthoprox.estimators import _exact
 from orthoprox.estimators._arrange import arrange
 from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
@@ -24,6 +25,7 @@ from orthoprox.estimators._search import search_run
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
+from orthoprox.estimators._stages import run_stages
 from orthoprox.estimators._stop import FlatObjective
 from orthoprox.estimators._summary import SparsePCASummary, feature_names, summarise
 from orthoprox.estimators._units import affine
@@ -33,10 +35,9 @@ from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.starts import Auto
 from orthoprox.starts._directions import principal_components
-from orthoprox.supports import is_small
+from orthoprox.supports import is_crowded, is_small
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
-_MOST_SEARCHED = 30  # components; with 50 the solver's zeros are better and come sooner
 _SHORT_STAGES = {"block": 10, "rounds": 3}
 """Settings of oadmm for a number of nonzeros: shorter homotopy stages and fewer Newton steps do as well."""
 
@@ -80,8 +81,8 @@ class SparsePCA(OrthogonalTransformer):
         ``balanced``, ``thorough`` several times as long. ``thorough`` also takes up to a few seconds to improve
         ``upper_bound_``.
     solver : str or Solver
-        "auto" for the search, and for the default method with ``weight`` or more than 30 components; or the name of a
-        method in ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.
+        "auto" for the search, and for the default method with ``weight``; or the name of a method in
+        ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.
     max_iter : int
         The most steps: levels and rounds of the search, or blocks of iterations of ``oadmm``.
     tol : float
@@ -319,7 +320,41 @@ class SparsePCA(OrthogonalTransformer):
             return super()._run(data, problem, seed, first=first)
         start = self._previous_solution(data, problem) if first else None
         start = None if start is None else _exact.trim(problem, start, self._count(data))
-        return search_run(self, data, problem, self._allowance(data), 0 if first else seed, start)
+        found = search_run(self, data, problem, self._allowance(data), 0 if first else seed, start)
+        crowded = start is None and is_crowded(data.n_features, self._allowance(data))
+        return self._with_solver(data, problem, found, seed, first=first) if crowded else found
+
+    def _with_solver(
+        self, data: Samples, problem: Problem, found: Result[Any], seed: int, *, first: bool
+    ) -> Result[Any]:
+        """The better one of what the search has found and what it makes of the solver's zeros; Ctrl-C keeps it too."""
+        if found.status is Status.INTERRUPTED:
+            return found
+        try:
+            others = self._from_solver(data, problem, seed, first=first)
+        except KeyboardInterrupt:
+            return replace(found, status=Status.INTERRUPTED)
+        except RunFailed:
+            return found
+        every = (found, *others)
+        best = min(every, key=lambda one: one.objective)
+        ended = [
+            status for status in (Status.INTERRUPTED, Status.ITERATIONS) if any(one.status is status for one in every)
+        ]
+        return replace(best, status=ended[0]) if ended else best
+
+    def _from_solver(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> list[Result[Any]]:
+        """The solver's zeros, exchanged for others; of a total also those of equal parts, so that it is never worse."""
+        X0, warm = self._start(data, problem, seed, first=first)
+        stages = self._stages(data, problem, X0, warm=warm)
+        solved = run_stages(stages, X0, lambda result: result, verbose=bool(self.verbose))
+        allowance = self._allowance(data)
+        begun = [_exact.polish_to_count(problem, solved, self._count(data), self.tol)]
+        if allowance.slack:
+            caps = allowance.equal_caps()
+            part = _exact.polish_to_count(problem, solved, list(caps.level()), self.tol)
+            begun.append(search_run(self, data, problem, caps, seed, part.X))
+        return [*begun, *(search_run(self, data, problem, allowance, seed, one.X) for one in begun)]
 
     def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
         if self.weight is not None:
@@ -360,8 +395,7 @@ class SparsePCA(OrthogonalTransformer):
 
     def _searches(self, data: Samples) -> bool:
         """Whether the fit is a search for supports."""
-        few = self.n_components_ <= _MOST_SEARCHED
-        return self.weight is None and self.solver == AUTO and few and not self._any_basis(data)
+        return self.weight is None and self.solver == AUTO and not self._any_basis(data)
 
     def _any_basis(self, data: Samples) -> bool:
         """Whether every basis of the subspace is equally good; then the fit shows the principal axes."""

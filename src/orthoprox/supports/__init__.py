@@ -9,7 +9,7 @@ that matter. ``points`` holds orthonormal points and what their entries are wort
 from orthoprox.allowance import Allowance
 from orthoprox.supports.levels import Effort, search_levels
 from orthoprox.supports.progress import Progress
-from orthoprox.supports.search import EFFORTS, find_components, is_small
+from orthoprox.supports.search import EFFORTS, find_components, is_crowded, is_small
 from orthoprox.supports.splice import search_splices
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Effort",
     "Progress",
     "find_components",
+    "is_crowded",
     "is_small",
     "search_levels",
     "search_splices",

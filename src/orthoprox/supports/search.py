@@ -21,6 +21,7 @@ EFFORTS = {
 }
 """How far a search goes."""
 _FEATURES = 100  # the most for a search level by level
+_LEVEL_COLUMNS = 5  # and columns: beyond, supports found for the whole matrix are better
 _COLUMNS = 10  # the most for joint Newton steps, whose constraints are half their square
 _ENTRIES = 100  # and entries, with whose cube these steps grow
 _FORMED = 1000  # the most features of a covariance that is formed
@@ -30,7 +31,12 @@ _ENLARGED = 5  # how often a working set may grow
 
 def is_small(n: int, allowance: Allowance) -> bool:
     """Whether a problem is searched level by level."""
-    return n <= _FEATURES and allowance.few and allowance.r <= _COLUMNS
+    return n <= _FEATURES and allowance.few and allowance.r <= _LEVEL_COLUMNS
+
+
+def is_crowded(n: int, allowance: Allowance) -> bool:
+    """Whether columns have to share many rows, where supports are better found by a method for the whole matrix too."""
+    return n <= _FORMED and not is_small(n, allowance) and 2 * allowance.total > n
 
 
 def _is_joint(n: int, allowance: Allowance) -> bool:
