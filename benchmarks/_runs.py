@@ -27,7 +27,7 @@ from _pool import unordered
 from _problems import common_start
 
 from orthoprox import Problem, Recorder, RunFailed, Solver, Stiefel, UnsupportedProblem, named, solve
-from orthoprox.experiments.single import environment
+from orthoprox.experiments.environment import environment
 from orthoprox.starts import Start
 from orthoprox.terms import L1, ExplainedVariance, LargestK
 

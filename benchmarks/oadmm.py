@@ -33,7 +33,7 @@ import _scale
 import numpy as np
 from _runs import LITERAL, OURS, PEERS, Job, Options, run_all
 
-from orthoprox.experiments.single import environment
+from orthoprox.experiments.environment import environment
 
 ITEMS = {1: _paper, 2: _plain, 3: _modes, 4: _scale, 5: _general}
 LEFT = 130

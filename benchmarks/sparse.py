@@ -45,7 +45,7 @@ from _sparse_methods import (
 )
 from _sparse_rows import DATA, FORMED, HELD, LOOKED, SEEN, Matrix, Row, rows
 
-from orthoprox.experiments.single import environment
+from orthoprox.experiments.environment import code
 
 METHODS = (OURS, FAST, THOROUGH, POWER, GREEDY, CUT, THEIRS)
 OTHERS = (POWER, GREEDY, CUT)
@@ -135,12 +135,16 @@ def matrix(name: str) -> Matrix | None:
     return DATA[name]()
 
 
+APART = ("cli", "experiments", "plotting")
+"""Parts of the library that do not decide what a row shows."""
+
+
 def make(row: Row, effort: str, folder: Path | None) -> Line | None:
     """A finished row, made now or before; None without its data."""
     M = matrix(row.data)
     if M is None:
         return None
-    key = hashlib.sha256(f"{row!r} {effort} {environment()['code']}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{row!r} {effort} {code(APART)}".encode()).hexdigest()[:16]
     file = None if folder is None else folder / f"{key}.json"
     if file is not None and file.exists():
         return read(row, json.loads(file.read_text("utf-8")))
