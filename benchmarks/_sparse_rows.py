@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 from sklearn import datasets
 
+from orthoprox._fields import cached_property
 from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.datasets import pitprops
 
@@ -65,11 +66,11 @@ class Matrix:
     C: Any
     X: Any
 
-    @functools.cached_property
+    @cached_property
     def n(self) -> int:
         return int((self.X if self.C is None else self.C).shape[1])
 
-    @functools.cached_property
+    @cached_property
     def thin(self) -> Any:
         """Products with the covariance."""
         if self.C is not None:
