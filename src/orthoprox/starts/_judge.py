@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from orthoprox._deadline import is_over
-from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.problem import Problem
 from orthoprox.solvers.oadmm.projections import Projections
@@ -21,7 +21,7 @@ BLOCKS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Known(Start):
+class Found(Start):
     """A point that is already there."""
 
     drawn: Drawn
@@ -34,14 +34,21 @@ class Known(Start):
         return self.drawn
 
 
+class Judged(NamedTuple):
+    """The best start as far as it has got, with the work of all, and its F."""
+
+    drawn: Drawn
+    objective: float
+
+
 def judge(
     problem: Problem, starts: Sequence[Start], V: Array | None, rng: np.random.Generator, blocks: int = BLOCKS
-) -> Drawn:
+) -> Judged:
     """Give each start some blocks at the last penalty, as long as there is time, and keep the lowest F.
 
-    The work is that of all. A point without a finite F is passed over; a random one is returned if there is no other.
+    A point without a finite F is passed over; where there is no other, a random point is returned.
     """
-    method, work, best, lowest = Projections(explore=0), 0, None, math.inf
+    method, work, best = Projections(explore=0), 0, None
     for start in starts:
         if best is not None and is_over():
             break
@@ -53,7 +60,8 @@ def judge(
             seen.append(state.at)  # at a penalty that is too low for a heavy h, F may rise again
         work += drawn.work + 1 + method.work(state)
         for at in seen:
-            if at.objective < lowest:
-                best, lowest = Drawn(at.point.X, start.name), at.objective
-    best = best or Drawn(problem.M.random(rng, like=problem.like), Random.name)
-    return replace(best, work=work)
+            if at.objective < (math.inf if best is None else best.objective):
+                best = Judged(Drawn(at.point.X, start.name), at.objective)
+    if best is None:
+        return Judged(Drawn(problem.M.random(rng, like=problem.like), Random.name, work), math.inf)
+    return Judged(Drawn(best.drawn.X, best.drawn.name, work), best.objective)

@@ -63,4 +63,4 @@ class Best(Start):
 
     def make(self, problem: Problem, V: Array | None, rng: np.random.Generator) -> Drawn:
         best = judge(problem, self.of, V, rng, self.blocks)
-        return replace(best, name=f"{best.name}, the best of {len(self.of)} starts", near=not self.explore)
+        return replace(best.drawn, name=f"{best.drawn.name}, the best of {len(self.of)} starts", near=not self.explore)
