@@ -31,13 +31,12 @@ import _paper
 import _plain
 import _scale
 import numpy as np
+from _options import LEFT, at_least, parse_with_storage
 from _runs import LITERAL, OURS, PEERS, Job, Options, run_all
 
 from orthoprox.experiments.environment import environment
 
 ITEMS = {1: _paper, 2: _plain, 3: _modes, 4: _scale, 5: _general}
-LEFT = 130
-"""The exit code where runs are left."""
 HEAD = """# OADMM beside its peers
 
 Made by `python benchmarks/oadmm.py{options}`: {kind}, {side_by_side}, {data};
@@ -85,21 +84,6 @@ def select_jobs(jobs: list[Job], methods: list[str], only: str) -> list[Job]:
     return [job for job in jobs if job.method in methods and any(part in str(job.case) for part in parts)]
 
 
-def at_least(least: float, kind: type[int] | type[float] = float):
-    """A number that is not below a least one."""
-
-    def parse(text: str) -> float:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not value >= least:
-            raise argparse.ArgumentTypeError(f"expected a number of at least {least:g}; given {text!r}")
-        return value
-
-    return parse
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=parse_items, default=list(ITEMS), help="which of 1 to 5, as in 1,2")
@@ -110,14 +94,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action=argparse.BooleanOptionalAction, help="a short selection; the default with one process"
     )
-    parser.add_argument("--jobs", type=at_least(1, int), default=1, help="processes, each with one thread")
-    parser.add_argument("--results", type=Path, help="a folder where outcomes are kept, and not made again")
-    parser.add_argument("--minutes", type=at_least(0.0), help="begin no run after this time (needs --results)")
     parser.add_argument("--out", type=Path, help="a Markdown file for what is printed")
-    given = parser.parse_args()
-    if given.minutes is not None and given.results is None:
-        parser.error("--minutes needs --results: what is done would be lost.")
-    return given
+    return parse_with_storage(parser)
 
 
 def main() -> None:

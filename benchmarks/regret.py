@@ -15,14 +15,13 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import _pool  # before NumPy: it sets the number of threads
 
 # isort: split
+from _options import LEFT, at_least, parse_with_storage
 from _regret import FAMILIES, METHODS, OURS, RANDOM, best_known, jobs, report
 from _runs import run_all
-from oadmm import LEFT, at_least
 
 SHORT = {"ours": OURS, "random": RANDOM}
 """Other words for our two methods: one of the labels has a comma in it."""
@@ -48,13 +47,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--methods", type=some_of(METHODS), default=list(METHODS), help="as in ours,random,socm")
     parser.add_argument("--starts", type=at_least(1, int), default=3)
     parser.add_argument("--seconds", type=at_least(0.01), default=5.0, help="for each run")
-    parser.add_argument("--jobs", type=at_least(1, int), default=1, help="processes, each with one thread")
-    parser.add_argument("--results", type=Path, help="a folder where outcomes are kept, and not made again")
-    parser.add_argument("--minutes", type=at_least(0.0), help="begin no run after this time (needs --results)")
-    given = parser.parse_args()
-    if given.minutes is not None and given.results is None:
-        parser.error("--minutes needs --results: what is done would be lost.")
-    return given
+    return parse_with_storage(parser)
 
 
 def main() -> None:
