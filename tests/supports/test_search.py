@@ -14,7 +14,7 @@ from orthoprox.supports import splice as splices
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import singles
 from orthoprox.supports.newton import Slots, _eigh, _solve, maximise
-from orthoprox.supports.points import Points, orthonormalise, worth
+from orthoprox.supports.points import Points, at, orthonormalise, worth
 from orthoprox.supports.splice import splice
 from orthoprox.supports.wide import entering_features, first_features
 
@@ -44,6 +44,18 @@ def test_one_component_is_the_best_of_all(seed):
     C, k = covariance(seed, 9), 3 + seed % 3
     best = max(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in itertools.combinations(range(9), k))
     assert check(C, find_components(DenseCovariance(C), of_caps(k)), of_caps(k)) == pytest.approx(best, rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [30, 300])  # level by level, and by splices
+@pytest.mark.parametrize("r", [1, 2])
+def test_groups_off_the_leading_components_are_found(n, r):
+    """Many features of moderate correlation make the first components; few of high correlation the best sparse ones."""
+    C = np.full((n, n), 0.5)
+    C[: 4 * r] = C[:, : 4 * r] = 0.0
+    for j in range(r):
+        C[4 * j : 4 * j + 4, 4 * j : 4 * j + 4] = 0.9
+    np.fill_diagonal(C, 1.0)
+    assert check(C, find_components(DenseCovariance(C), of_caps(*[4] * r)), of_caps(*[4] * r)) > 3.69 * r
 
 
 def brute_force(C, k, starts=4):
@@ -239,7 +251,7 @@ def test_features_outside_enter_if_they_would_gain():
 def test_a_total_of_many_begins_with_equal_parts(monkeypatch, k):
     """Also where it finds nothing fresh."""
     C, found = DenseCovariance(covariance(0, 120, m=30)), splices._truncated
-    poor = lambda C, X, a: splices.at(C, np.eye(120)[None, :, :3], a) if a.slack else found(C, X, a)
+    poor = lambda C, X, a: at(C, np.eye(120)[None, :, :3], a) if a.slack else found(C, X, a)
     monkeypatch.setattr(splices, "_truncated", poor)
     kept = lambda a: check(C.C, find_components(C, a, effort=WEAK), a)
     assert kept(Allowance(3 * k, (120,) * 3)) >= kept(of_caps(k, k, k)) - 1e-9

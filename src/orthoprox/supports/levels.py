@@ -9,6 +9,8 @@ import numpy as np
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
+from orthoprox.covariance import DenseCovariance
+from orthoprox.supports.disjoint import one_by_one
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import recreated, turned
 from orthoprox.supports.points import Points, join
@@ -105,9 +107,9 @@ class Search:
         """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays."""
         effort, C = self.effort.at(allowance.total), self.C
         grown = None if below is None else grow(C, below, allowance)
-        points = join(
-            grown, turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r)), self._near(grown, allowance)
-        )
+        fresh = turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r))
+        apart = one_by_one(DenseCovariance(C), allowance, self.V[:, : allowance.r])
+        points = join(grown, fresh, apart, self._near(grown, allowance))
         return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
 
     def refine(self, points: Points, allowance: Allowance) -> Points:

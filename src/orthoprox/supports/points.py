@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoprox._types import Array
+from orthoprox.allowance import Allowance
+from orthoprox.covariance import Covariance
 from orthoprox.supports.newton import Slots, maximise
 
 _ZERO = 1e-9  # an entry this small beside its column is rounding
@@ -71,6 +73,14 @@ def advance(points: Points, moved: Points, owner: Array, least: float, keep: int
     if len(values) > keep:
         first = np.argsort(-values, kind="stable")[: max(keep, len(values) // 2)]
     return Points(X, S, values).take(first), live[first]
+
+
+def at(C: Covariance, X: Array, allowance: Allowance) -> Points:
+    """Points with supports as large as the allowance, on which their entries lie."""
+    CX = C.products(X)
+    far = 2.0 * np.max(np.abs(CX), axis=(1, 2), keepdims=True)
+    S = allowance.choose(np.where(X != 0, far + np.abs(X), np.abs(CX)))
+    return Points(X, S, np.einsum("kij,kij->k", X, CX))
 
 
 def orthonormalise(Z: Array, S: Array) -> tuple[Array, Array, Array]:

@@ -9,9 +9,9 @@ from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance, DenseCovariance
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.levels import Effort, Search, search_levels
-from orthoprox.supports.points import Points
+from orthoprox.supports.points import Points, at
 from orthoprox.supports.progress import Progress
-from orthoprox.supports.splice import at, search_splices, splice
+from orthoprox.supports.splice import search_splices, splice
 from orthoprox.supports.wide import entering_features, first_features, leading_vectors
 
 EFFORTS = {

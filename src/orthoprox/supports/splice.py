@@ -7,16 +7,16 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
+from orthoprox.supports.disjoint import one_by_one
 from orthoprox.supports.fresh import polar
 from orthoprox.supports.levels import Effort
-from orthoprox.supports.points import Points, advance, join, orthonormalise, worth
+from orthoprox.supports.points import Points, advance, at, join, orthonormalise, worth
 from orthoprox.supports.progress import Progress
 
 _HYSTERESIS = (1.0, 4.0, 32.0)
 """How many times what an entry costs another one must promise to take its place: the larger, the fewer change."""
 _CLIMB = 1  # power steps after an exchange; the next round goes on
 _TURNS = (5, 12)  # truncated power steps after which a fresh candidate is taken: supports still change
-_STARTS = 12  # of the power methods for one column
 _ROUNDS = 30  # of exchanges
 _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes a fraction of a second
 _REAL = 1e-5  # of the variance: what a power step may still gain is not an exchange's
@@ -91,14 +91,6 @@ def search_splices(
     return points
 
 
-def at(C: Covariance, X: Array, allowance: Allowance) -> Points:
-    """Points with supports as large as the allowance, on which their entries lie."""
-    CX = C.products(X)
-    far = 2.0 * np.max(np.abs(CX), axis=(1, 2), keepdims=True)
-    S = allowance.choose(np.where(X != 0, far + np.abs(X), np.abs(CX)))
-    return Points(X, S, np.einsum("kij,kij->k", X, CX))
-
-
 def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
     """The power method with all but the largest entries dropped, then power steps on the supports."""
     taken = []
@@ -109,42 +101,8 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
         X = polar(Z)
-    taken.append(_one_by_one(C, allowance, X[0]))
+    taken.append(one_by_one(C, allowance, X[0]))
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))
     E[0, first, np.arange(allowance.r)] = 1.0
     return join(*taken, at(C, E, allowance))  # single features: a point that there always is
-
-
-def _one_by_one(C: Covariance, allowance: Allowance, X: Array) -> Points:
-    """One column after the other on features that no other has, each the best of several truncated power methods.
-
-    They begin at the features that matter most to X among those left.
-    """
-    caps = allowance.caps if not allowance.slack else allowance.equal_caps().caps
-    Z, free = np.zeros((1, C.n, allowance.r)), np.ones(C.n, dtype=bool)
-    order = np.linalg.norm(C.product(X), axis=1)
-    for j in sorted(range(allowance.r), key=lambda j: -caps[j]):
-        if np.count_nonzero(free) < caps[j]:
-            break
-        starts = np.argsort(-np.where(free, order, -1.0), kind="stable")[: min(_STARTS, np.count_nonzero(free))]
-        x = np.zeros((C.n, len(starts)))
-        x[starts, np.arange(len(starts))] = 1.0
-        for _ in range(_TURNS[0]):
-            y = np.where(free[:, None], C.product(x), 0.0)
-            x = np.where(_top(np.abs(y), caps[j]), y, 0.0)
-            x /= np.maximum(np.linalg.norm(x, axis=0), np.finfo(x.dtype).tiny)
-        best = x[:, np.argmax(np.einsum("ij,ij->j", x, C.product(x)))]
-        Z[0, :, j] = best
-        free &= best == 0
-    X, _, _ = orthonormalise(np.where(Z != 0, Z, 0.0), Z != 0)
-    if len(X) == 0:  # fewer features than entries
-        return Points(X, X != 0, np.zeros(0))
-    return at(C, X, allowance)
-
-
-def _top(sizes: Array, k: int) -> Array:
-    """A mask of the k largest of each column, not one more where some are equal."""
-    mask = np.zeros(sizes.shape, dtype=bool)
-    np.put_along_axis(mask, np.argpartition(-sizes, min(k, len(sizes)) - 1, axis=0)[:k], True, axis=0)
-    return mask
