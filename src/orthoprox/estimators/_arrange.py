@@ -19,7 +19,8 @@ def arrange(data: Samples, X: Array, caps: Sequence[int] | None, *, any_basis: b
     data : Samples
     X : array, shape (n, r)
     caps : sequence of int, optional
-        The most nonzeros of each column; where they would not hold in that order, the columns stay as they are.
+        The most nonzeros of each column; where they would not hold in that order, only columns with equal caps change
+        places.
     any_basis : bool
         Whether every basis of the span is as good; then it is that of the principal axes.
     """
@@ -27,7 +28,12 @@ def arrange(data: Samples, X: Array, caps: Sequence[int] | None, *, any_basis: b
     if any_basis:
         V = X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
     else:
-        order = np.argsort(-np.sum(T * T, axis=0), kind="stable")
-        kept = caps is None or bool(np.all(np.count_nonzero(X, axis=0)[order] <= caps))
-        V = X[:, order] if kept else X
+        variance = np.sum(T * T, axis=0)
+        order = np.argsort(-variance, kind="stable")
+        if caps is not None and np.any(np.count_nonzero(X, axis=0)[order] > caps):
+            order = np.arange(len(variance))
+            for cap in set(caps):
+                equal = np.flatnonzero(np.asarray(caps) == cap)
+                order[equal] = equal[np.argsort(-variance[equal], kind="stable")]
+        V = X[:, order]
     return np.asarray(V * choose_signs(V) + 0.0)  # no zero is negative

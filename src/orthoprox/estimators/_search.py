@@ -10,10 +10,11 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.covariance import SampleCovariance
-from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Status, solve
+from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, RunFailed, Status, solve
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
 from orthoprox.estimators._input import Samples
+from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
 from orthoprox.supports import Progress, find_components
 
@@ -56,3 +57,36 @@ def search_run(
     result = solve(problem, DEFAULT_SOLVER, problem.M.project(X), stop=Iterations(0), observers=observers)
     result = replace(result, X=X, status=status, iterations=progress.rounds)
     return _exact.finish_on_support(problem, result, estimator.tol)
+
+
+def with_solver(
+    estimator: Any, data: Samples, problem: Problem, found: Result[Any], seed: int, *, first: bool
+) -> Result[Any]:
+    """The better one of what a search has found and what it makes of the solver's zeros; Ctrl-C keeps it too."""
+    if found.status is Status.INTERRUPTED:
+        return found
+    try:
+        every = [found, *_from_solver(estimator, data, problem, seed, first=first)]
+    except KeyboardInterrupt:
+        return replace(found, status=Status.INTERRUPTED)
+    except RunFailed:
+        return found
+    best = min(every, key=lambda one: one.objective)
+    for status in (Status.INTERRUPTED, Status.ITERATIONS):
+        if any(one.status is status for one in every):
+            return replace(best, status=status)
+    return best
+
+
+def _from_solver(estimator: Any, data: Samples, problem: Problem, seed: int, *, first: bool) -> list[Result[Any]]:
+    """The solver's zeros, and what exchanges make of them; of a total also of its equal parts: it is never worse."""
+    X0, warm = estimator._start(data, problem, seed, first=first)
+    stages = estimator._stages(data, problem, X0, warm=warm)
+    solved = run_stages(stages, X0, lambda result: result, verbose=bool(estimator.verbose))
+    allowance = estimator._allowance(data)
+    begun = [_exact.polish_to_count(problem, solved, estimator._count(data), estimator.tol)]
+    if allowance.slack:
+        caps = allowance.equal_caps()
+        part = _exact.polish_to_count(problem, solved, list(caps.level()), estimator.tol)
+        begun.append(search_run(estimator, data, problem, caps, seed, part.X))
+    return [*begun, *(search_run(estimator, data, problem, allowance, seed, one.X) for one in begun)]

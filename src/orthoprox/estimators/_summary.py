@@ -11,6 +11,7 @@ import numpy as np
 from orthoprox._extras import extra
 from orthoprox._types import Array
 
+_DIGITS = 9  # of loadings that are compared: rounding is not an order
 _FEATURES = 6  # named for each component
 _HEAD = ("", "variance", "share", "sum", "nonzero", "loadings")
 
@@ -105,7 +106,8 @@ class SparsePCASummary:
 
     def _describe(self, row: Array) -> str:
         """The largest loadings by name, and how many more there are."""
-        order = np.argsort(-np.abs(row), kind="stable")[: np.count_nonzero(row)]
+        inside = np.flatnonzero(row)
+        order = inside[np.argsort(-np.round(np.abs(row[inside]), _DIGITS), kind="stable")]
         shown = (
             order if len(order) <= _FEATURES + 1 else order[:_FEATURES]
         )  # "and 1 more" takes as much room as the one

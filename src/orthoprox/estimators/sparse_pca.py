@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance, resolve_allowance
-from orthoprox.driver import DEFAULT_SOLVER, Result, Rule, RunFailed, Status
+from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact
 from orthoprox.estimators._arrange import arrange
 from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
@@ -21,11 +20,10 @@ from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._parallel import side_by_side
 from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
-from orthoprox.estimators._search import search_run
+from orthoprox.estimators._search import search_run, with_solver
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
-from orthoprox.estimators._stages import run_stages
 from orthoprox.estimators._stop import FlatObjective
 from orthoprox.estimators._summary import SparsePCASummary, feature_names, summarise
 from orthoprox.estimators._units import affine
@@ -322,39 +320,7 @@ class SparsePCA(OrthogonalTransformer):
         start = None if start is None else _exact.trim(problem, start, self._count(data))
         found = search_run(self, data, problem, self._allowance(data), 0 if first else seed, start)
         crowded = start is None and is_crowded(data.n_features, self._allowance(data))
-        return self._with_solver(data, problem, found, seed, first=first) if crowded else found
-
-    def _with_solver(
-        self, data: Samples, problem: Problem, found: Result[Any], seed: int, *, first: bool
-    ) -> Result[Any]:
-        """The better one of what the search has found and what it makes of the solver's zeros; Ctrl-C keeps it too."""
-        if found.status is Status.INTERRUPTED:
-            return found
-        try:
-            others = self._from_solver(data, problem, seed, first=first)
-        except KeyboardInterrupt:
-            return replace(found, status=Status.INTERRUPTED)
-        except RunFailed:
-            return found
-        every = (found, *others)
-        best = min(every, key=lambda one: one.objective)
-        ended = [
-            status for status in (Status.INTERRUPTED, Status.ITERATIONS) if any(one.status is status for one in every)
-        ]
-        return replace(best, status=ended[0]) if ended else best
-
-    def _from_solver(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> list[Result[Any]]:
-        """The solver's zeros, exchanged for others; of a total also those of equal parts, so that it is never worse."""
-        X0, warm = self._start(data, problem, seed, first=first)
-        stages = self._stages(data, problem, X0, warm=warm)
-        solved = run_stages(stages, X0, lambda result: result, verbose=bool(self.verbose))
-        allowance = self._allowance(data)
-        begun = [_exact.polish_to_count(problem, solved, self._count(data), self.tol)]
-        if allowance.slack:
-            caps = allowance.equal_caps()
-            part = _exact.polish_to_count(problem, solved, list(caps.level()), self.tol)
-            begun.append(search_run(self, data, problem, caps, seed, part.X))
-        return [*begun, *(search_run(self, data, problem, allowance, seed, one.X) for one in begun)]
+        return with_solver(self, data, problem, found, seed, first=first) if crowded else found
 
     def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
         if self.weight is not None:
