@@ -154,6 +154,14 @@ def test_exchanges_never_go_down():
         assert all(allowance.holds(x) for x in better.X)
 
 
+def test_a_start_in_single_precision_is_improved_in_double():
+    C = covariance(5, 7)
+    start = np.eye(7, 2, dtype=np.float32)
+    with np.errstate(all="raise"):
+        X = find_components(DenseCovariance(C), of_caps(1, 2), start=start)
+    assert X.dtype == np.float64 and check(C, X, of_caps(1, 2)) >= variance(C, start) - 1e-6
+
+
 def test_a_start_is_never_lost_and_rounds_are_kept():
     C = DenseCovariance(covariance(5, 14))
     allowance = of_caps(3, 3)

@@ -91,6 +91,7 @@ def find_components(
     if not is_small(C.n, allowance):
         inside = first_features(C, leading_vectors(C, allowance.r), allowance)
     if start is not None:
+        start = np.asarray(start, dtype=np.float64)
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
     part = _enter(C, inside, progress)
     if start is None:
