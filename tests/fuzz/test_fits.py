@@ -162,6 +162,9 @@ def check(model: Any, X: Any, said: list[str]) -> None:
         error = 4 * len(V) * eps**0.4  # its distances are smoothed
     elif getattr(model, "precondition", False):
         error *= np.linalg.cond(centred(model, X))  # white samples are as exact as that
+    elif getattr(model, "normalise", False):  # and so are directions from the centre
+        lengths = np.linalg.norm(centred(model, X), axis=1)
+        error *= np.linalg.norm(model.mean_ / model.scale_) / np.min(lengths, where=lengths > 0, initial=np.inf) + 1
     unit = model.scale_ ** (model._objective_power() / 4)
     if 1e-75 < unit < 1e75:  # fourth powers leave the range first
         assert objective(model, X) == pytest.approx(model.objective_ / unit**4, rel=error, abs=error)

@@ -95,3 +95,11 @@ def test_a_small_fault_in_one_row_is_not_overlooked(seed) -> None:
     leaning[7] += 1e-9 * B[3]
     assert Matrix(longer).tightness is None and Matrix(leaning).tightness is None
     assert Matrix(B.T).tightness is None  # B'B = I is something else
+
+
+def test_sparse_rows_near_the_mean_keep_their_length():
+    rng = np.random.default_rng(0)
+    mean = rng.standard_normal((6, 1))
+    rows = mean.T + np.array([[1e-7], [1e-3], [1.0]]) * rng.standard_normal((3, 6))
+    found = squared_row_norms(Centred(Sparse(csr_array(rows)), mean))
+    assert np.allclose(found, np.sum((rows - mean.T) ** 2, axis=1, keepdims=True), rtol=1e-8, atol=0)

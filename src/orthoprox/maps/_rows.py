@@ -14,6 +14,9 @@ from orthoprox.maps.matrix import Matrix
 from orthoprox.maps.scaled_rows import ScaledRows
 from orthoprox.maps.sparse import Sparse
 
+_NEAR = 1e-3  # of a square and that of the mean: below, a difference loses more than three digits
+_BLOCK = 256  # rows that are filled in at a time
+
 
 def squared_row_norms(A: LinearMap) -> Array:
     """The sums of squares of the rows of the matrix of a map, as a column.
@@ -39,14 +42,19 @@ def squared_row_norms(A: LinearMap) -> Array:
 
 
 def _rows_of_centred(A: Centred, B: Sparse) -> Array:
-    """The sum over the stored entries of b^2 - 2 b mean, and |mean|^2: no row is filled in.
+    """The sum over the stored entries of b^2 - 2 b mean, and |mean|^2, in double precision.
 
-    The products are added up in double precision, for what is left of nearly equal numbers.
+    Only rows near the mean, of whose length this leaves few digits, are filled in, some at a time.
     """
     mean = beside(A.mean, np.zeros((1, 1)))
     doubles = B.B.astype(np.float64)
-    rest = doubles.multiply(doubles).sum(axis=1).reshape(-1, 1) - 2.0 * (doubles @ mean) + np.sum(mean * mean)
-    return np.clip(rest, 0.0, None).astype(B.B.dtype)
+    whole = doubles.multiply(doubles).sum(axis=1).reshape(-1, 1) + np.sum(mean * mean)
+    rest = whole - 2.0 * (doubles @ mean)
+    near = np.flatnonzero(rest <= _NEAR * whole)
+    for i in range(0, len(near), _BLOCK):
+        some = near[i : i + _BLOCK]
+        rest[some] = np.sum((doubles[some].toarray() - mean.T) ** 2, axis=1, keepdims=True)
+    return rest.astype(B.B.dtype)
 
 
 def unit_rows(A: LinearMap) -> LinearMap:
