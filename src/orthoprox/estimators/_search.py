@@ -50,7 +50,7 @@ def search_run(
         if progress.best is None:
             raise
         status = Status.INTERRUPTED
-    if progress.cut:
+    if progress.cut and status is not Status.INTERRUPTED:
         status = Status.ITERATIONS
     X = _exact.improve_rows(data, np.asarray(progress.best, dtype=data.like.dtype))
     observers = [Bar(always=True)] if estimator.verbose else []

@@ -35,7 +35,7 @@ def is_small(n: int, allowance: Allowance) -> bool:
 
 
 def is_crowded(n: int, allowance: Allowance) -> bool:
-    """Whether columns have to share many rows, where supports are better found by a method for the whole matrix too."""
+    """Whether there are entries for more than half the features, so that columns share rows: a solver may do better."""
     return n <= _FORMED and not is_small(n, allowance) and 2 * allowance.total > n
 
 
@@ -87,9 +87,7 @@ def find_components(
     effort = EFFORTS[effort] if isinstance(effort, str) else effort
     progress = Progress() if progress is None else progress
     rng = np.random.default_rng(seed)
-    inside = np.arange(C.n)
-    if not is_small(C.n, allowance):
-        inside = first_features(C, leading_vectors(C, allowance.r), allowance)
+    inside = first_features(C, allowance)
     if start is not None:
         start = np.asarray(start, dtype=np.float64)
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
@@ -119,14 +117,15 @@ def _search(
         return search_levels(C.dense(), leading_vectors(C, min(C.n, 2 * allowance.r)), allowance, effort, rng, progress)
     # Each has its own random numbers: equal parts of a total are found as if they were asked for.
     for_parts, for_whole = rng.spawn(2)
-    if not allowance.slack:
-        return _search_many(C, allowance, effort, for_parts, progress)
-    parts = _search_many(C, allowance.equal_caps(), effort, for_parts, progress)
-    return _search_many(C, allowance, effort, for_whole, progress, parts)
+    caps = allowance.equal_caps() if allowance.slack else allowance
+    V = leading_vectors(C, min(C.n, (2 if _is_joint(C.n, caps) else 1) * allowance.r))
+    points = _search_many(C, V, caps, effort, for_parts, progress)
+    return _search_many(C, V, allowance, effort, for_whole, progress, points) if allowance.slack else points
 
 
 def _search_many(
     C: Covariance,
+    V: Array,
     allowance: Allowance,
     effort: Effort,
     rng: np.random.Generator,
@@ -134,10 +133,10 @@ def _search_many(
     parts: Points | None = None,
 ) -> Points:
     """By splices, and if there are not too many entries, by exchanges with joint Newton steps."""
-    joint = _is_joint(C.n, allowance)
-    V = leading_vectors(C, min(C.n, (2 if joint else 1) * allowance.r))
     points = search_splices(C, V, allowance, effort, rng, progress, parts)
-    return Search(C.dense(), V, effort, rng, progress).refine(points, allowance) if joint else points
+    if not _is_joint(C.n, allowance):
+        return points
+    return Search(C.dense(), V, effort, rng, progress).refine(points, allowance)
 
 
 def _improve(C: Covariance, X: Array, allowance: Allowance, effort: Effort, progress: Progress) -> Points:
