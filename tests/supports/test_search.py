@@ -47,7 +47,7 @@ def test_one_component_is_the_best_of_all(seed):
     assert check(C, find_components(DenseCovariance(C), of_caps(k)), of_caps(k)) == pytest.approx(best, rel=1e-7)
 
 
-def test_one_component_is_made_from_every_feature():
+def test_one_component_begins_off_the_first_principal_component_too():
     C = np.corrcoef(load_breast_cancer().data.T)
     best = max(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in itertools.combinations(range(30), 4))
     assert check(C, find_components(DenseCovariance(C), of_caps(4)), of_caps(4)) == pytest.approx(best, rel=1e-9)

@@ -17,18 +17,14 @@ _TURNS = 6  # steps of the truncated power method: supports hardly change after 
 
 
 def turned(C: Array, V: Array, allowance: Allowance, most: int, turns: Array) -> Points:
-    """Candidates from principal components turned at random, and single features."""
-    return join(_truncated(C, V[:, : allowance.r] @ turns[:most], allowance), singles(np.diag(C), C, allowance))
-
-
-def _truncated(C: Array, X: Array, allowance: Allowance) -> Points:
-    """Truncated power steps, then made orthonormal."""
+    """Candidates from principal components turned at random: truncated power steps, then made orthonormal."""
+    X = V[:, : allowance.r] @ turns[:most]
     for _ in range(_TURNS):
         Y = C @ X
         S = allowance.choose(np.abs(Y))
         Z = np.where(S, Y, 0.0)
         X = polar(Z)
-    return _points(C, Z, S)
+    return join(_points(C, Z, S), singles(np.diag(C), C, allowance))
 
 
 def singles(diagonal: Array, columns: Array, allowance: Allowance) -> Points:
@@ -52,13 +48,10 @@ def singles(diagonal: Array, columns: Array, allowance: Allowance) -> Points:
 def recreated(
     C: Array, V: Array, points: Points, allowance: Allowance, most: int, rng: np.random.Generator
 ) -> Points | None:
-    """Points of which up to three columns are made anew, from random directions that the other columns leave.
-
-    A single column leaves nothing of a point; it is made anew from every feature.
-    """
+    """Points of which up to three columns are made anew, from random directions that the other columns leave."""
     r = allowance.r
     if r == 1:
-        return _truncated(C, np.eye(len(C))[:, :, None], allowance)
+        return None
     base = rng.integers(len(points), size=most)
     X, S = points.X[base], points.S[base]
     sets = [some for size in range(1, min(r, _ANEW) + 1) for some in itertools.combinations(range(r), size)]
