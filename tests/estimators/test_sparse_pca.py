@@ -1,10 +1,11 @@
 """Sparse PCA as an estimator: exact zeros, exact orthonormality, planted answers, every way to ask for sparsity."""
 
+import itertools
 import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
@@ -240,6 +241,13 @@ def test_most_of_the_variance_of_handwritten_digits_with_a_ninth_of_the_loadings
     pca = np.sum(np.linalg.svd(D - D.mean(axis=0), compute_uv=False)[:20] ** 2)
     assert exact(fitted) and np.count_nonzero(fitted.components_) <= 1140
     assert np.sum((D @ fitted.components_.T) ** 2) >= 0.82 * pca
+
+
+def test_one_component_begins_off_the_first_principal_component_too():
+    C = np.corrcoef(load_breast_cancer().data.T)
+    best = max(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in itertools.combinations(range(30), 4))
+    found = SparsePCA(1, n_nonzero=4).fit_covariance(C)
+    assert found.explained_variance_[0] == pytest.approx(best, rel=1e-9)
 
 
 CROWDED = np.random.default_rng(4).standard_normal((80, 6)) @ np.random.default_rng(5).standard_normal((6, 20))
