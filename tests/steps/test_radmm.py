@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Iterations, Problem, Status, Stiefel, solve
+from orthoprox.maps import Matrix
 from orthoprox.solvers.radmm import RADMM, RADMMState
-from orthoprox.terms import L1, MCP, Zero
+from orthoprox.terms import L1, MCP, LargestK, Zero
 from steps.cases import PROBLEMS, N, R, augmented, lipschitz, numerical_gradient, random_triple
 from steps.checks import check_products, factor, tangent
 
@@ -70,3 +71,11 @@ def test_presets_are_those_of_the_paper():
     assert RADMM.preset("II", retraction="qr") == RADMM(beta=10_000.0, retraction="qr")
     with pytest.raises(ValueError, match="The presets of radmm are I, II; given 'III'"):
         RADMM.preset("III")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_where_g_is_all_there_is_a_step_has_a_length(dtype):
+    problem = Problem.of(L1() @ Matrix(np.zeros((3, 6), dtype)) - LargestK(5), over=Stiefel(6, 2))
+    result = solve(problem, RADMM(), stop=Iterations(60))
+    assert result.status is Status.ITERATIONS and result.X.dtype == dtype
+    assert result.objective < solve(problem, RADMM(), stop=Iterations(0)).objective - 0.1

@@ -15,7 +15,7 @@ from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._augmented import smooth_part_gradient
 from orthoprox.solvers._base import Scope, Solver
-from orthoprox.solvers._curvature import backtrack_lipschitz, local_lipschitz
+from orthoprox.solvers._curvature import backtrack_lipschitz, lipschitz_near, local_lipschitz
 from orthoprox.solvers._schedules import in_units_of_map
 from orthoprox.terms.envelope import envelope_prox
 
@@ -102,7 +102,8 @@ class RADMM(Solver[RADMMState]):
         if self.beta is None:
             changes["beta"] = self._penalty(problem)
         if self.eta is None and problem.f.lipschitz is not None:
-            changes["eta"] = self._step_size(problem, changes.get("beta", self.beta), problem.f.lipschitz)
+            L = lipschitz_near(problem, problem.like)
+            changes["eta"] = self._step_size(problem, changes.get("beta", self.beta), L)
         return replace(self, **changes) if changes else self
 
     def _penalty(self, problem: Problem) -> float:
@@ -115,7 +116,7 @@ class RADMM(Solver[RADMMState]):
         return max(in_units_of_map(problem, L), enough) or 1.0
 
     def _step_size(self, problem: Problem, beta: float, L: Scalar) -> Scalar:
-        return (0.5 if self.strict_theory else 1.0) / (L + beta * problem.A.norm**2 + 1e-300)
+        return (0.5 if self.strict_theory else 1.0) / (L + beta * problem.A.norm**2)
 
     def init(self, problem: Problem, X0: Array) -> RADMMState:
         if self.beta is None:
@@ -126,10 +127,8 @@ class RADMM(Solver[RADMMState]):
             f"This h is weakly convex with W_h = {W:.6g}: radmm needs mu + 1/beta < 1/W_h and mu <= 1/(2 W_h); "
             f"given mu = {self.mu:.6g}, beta = {self.beta:.6g}.",
         )
-        now, L = problem.at(X0), problem.f.lipschitz
-        if L is None:
-            L = local_lipschitz(problem, X0)
-        return RADMMState(t=0, now=now, y=now.AX, z=0.0 * now.AX, L=L)
+        now = problem.at(X0)
+        return RADMMState(t=0, now=now, y=now.AX, z=0.0 * now.AX, L=lipschitz_near(problem, X0))
 
     def step(self, problem: Problem, state: RADMMState) -> RADMMState:
         M, f, beta = problem.M, problem.f, self.beta
