@@ -216,3 +216,16 @@ def test_problems_outside_the_scope_are_refused(name):
     for problem, mapped in ((BACKWARDS, True), (DUAL["largest magnitude"], False)):
         notes = solve(problem, named(name, inner="dual"), stop=Iterations(1)).notes
         assert any("a map other than the identity" in note for note in notes) == mapped
+
+
+@pytest.mark.parametrize("kind", ["back to zero", "long"])
+def test_products_are_not_carried_along_a_step_that_would_lose_their_digits(kind):
+    """Such a V is what an inner method returns that ended at its last step."""
+    problem, X = PROBLEMS["groups of a matrix"], M.random(0)
+    D = np.random.default_rng(1).standard_normal((N, R))
+    off = D[:, :1] - X @ (X.T @ D[:, :1])
+    V = 1e-12 * D - X if kind == "back to zero" else 1e9 * off @ np.ones((1, R))
+    solver = ManPG(inner="dual", gamma=1 - 1e-13, floor=1 - 1e-14)  # takes nearly all of V, accepted or not
+    fields = {"t": 0, "length": 0.05, "length0": 0.05, "alpha": 1.0, "failures": 0, "inner": 100}
+    old = ManPGState(now=problem.at(X), V=V, multiplier=problem.A(0 * X), y=problem.A(X), **fields)
+    check_products(problem, solver.step(problem, old).now)

@@ -12,13 +12,16 @@ class Curve:
     """The points X(eta) = (X + eta D) S on the manifold, with f's product and A(X).
 
     A product from the left is computed once, for D: at X(eta) it is that of X + eta D, times S. Any other is computed
-    for each point.
+    for each point. Without ``carry`` all are, as they must be along a D that is very long or not tangent: X + eta D may
+    be nearly singular there, and S would magnify the rounding errors of its product.
     """
 
-    def __init__(self, problem: Problem, start: Point, D: Array, retraction: Retraction = "polar") -> None:
+    def __init__(
+        self, problem: Problem, start: Point, D: Array, retraction: Retraction = "polar", *, carry: bool = True
+    ) -> None:
         self.problem, self.start, self.D, self.retraction = problem, start, D, retraction
-        self._HD = problem.f.product(D) if problem.f.left else None
-        self._AD = problem.A(D) if problem.A.left and not isinstance(problem.A, Identity) else None
+        self._HD = problem.f.product(D) if carry and problem.f.left else None
+        self._AD = problem.A(D) if carry and problem.A.left and not isinstance(problem.A, Identity) else None
 
     def at(self, eta: Scalar) -> Point:
         """The point a step of size eta along."""

@@ -28,6 +28,7 @@ _LOOSE, _TIGHT = (1e-11, 1e-3), (1e-14, 1e-5)
 # objective falls along V at a rate of at least 0.55 |V|^2 / length, more than any delta asks for.
 _LOOSE_GAP, _TIGHT_GAP = (1e-12, 0.1), (1e-15, 1e-3)
 _INNER = ("newton", "dual")
+_LONG = 100  # lengths of X: a longer V costs the products that are carried along more than two digits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -196,7 +197,8 @@ class ManPG(Solver[ManPGState]):
         f, g, h = problem.f, problem.g, problem.h
         now, V = state.now, state.V
         X = now.X
-        curve = Curve(problem, now, V)  # the one product with the data of this iteration
+        # the one product with the data of this iteration
+        curve = Curve(problem, now, V, carry=_keeps_products(X, V))
         g_now, h_now = g.value(X), h.value(now.AX)
 
         def trial(alpha: float) -> tuple[Point, Scalar]:
@@ -241,6 +243,15 @@ class ManPG(Solver[ManPGState]):
         A, AX, s = problem.A, state.now.AX, state.length
         W = AX + s * (2.0 * (AX @ state.multiplier) - A(_gradient(problem, state.now)))
         return Certificate(state.now, state.y, (W - state.y) / (s * (A.tightness or 1.0)))
+
+
+def _keeps_products(X: Array, V: Array) -> bool:
+    """Whether V is so nearly tangent that X + V is no shorter than X anywhere, and not so long that digits are lost.
+
+    An inner method that ends at its last step may return anything, -X for example.
+    """
+    XtV = X.T @ V
+    return float(norm(XtV + XtV.T)) <= 0.5 and float(norm(V)) <= _LONG * math.sqrt(X.shape[1])
 
 
 def _gradient(problem: Problem, point: Point) -> Array:
