@@ -206,6 +206,10 @@ IN_INNER = ("inner", "fields")
         (stored("array0", np.array(["a"])), r"damaged \(it has entries that are not"),
         (stored("history.dual", np.ones(2)), r"damaged \(the columns of its history have different lengths\)"),
         (stored("array0", np.ones((2, 2))), r"its state has shape \[2, 2\]"),
+        (
+            stored("array0", 1e200 * np.eye(9, 3)),
+            r"needs an X with orthonormal columns; that of its state is off by inf\.",
+        ),
         (renumber, r"damaged \(its arrays are not numbered from 0\)"),
     ],
 )

@@ -121,6 +121,11 @@ def _objective(problem: Problem, X: Array) -> float:
         return float(problem.objective(X))
 
 
+def _infeasibility(problem: Problem, X: Array) -> float:
+    with backend_of(X).quiet():
+        return float(problem.M.infeasibility(X))
+
+
 def load(path: str | os.PathLike[str]) -> CheckpointFile:
     """Read a checkpoint; refuse any other file and a damaged one in a sentence."""
     name = os.fspath(path)
@@ -216,6 +221,12 @@ class CheckpointFile:
             raise ValueError(
                 f"The checkpoint needs a state of shape {shape} at iteration {self.t}; its state has shape "
                 f"{list(X.shape)} at iteration {int(state.t)}. It was edited; start the run anew."
+            )
+        gap = _infeasibility(problem, X)
+        if not gap <= math.sqrt(backend_of(X).eps(X)):
+            raise ValueError(
+                f"The checkpoint needs an X with orthonormal columns; that of its state is off by {gap:.1e}. "
+                "It was edited; start the run anew."
             )
         value, before = _objective(problem, X), self.meta["objective"]
         if value != before and not abs(value - before) <= _half_the_digits(problem, X):
