@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from orthoprox import Problem, Stiefel, named
+from orthoprox import Problem, Stiefel
 from orthoprox.driver._fingerprint import digest
 from orthoprox.problem import Criticality
 from orthoprox.terms import L1, Quadratic, Smooth
@@ -46,13 +46,12 @@ def seal(file, entries, meta):
     np.savez(file, **entries, digest=np.array(digest(entries)))
 
 
-def dummy(t=0, seconds=0.0, total=1.0, objective=0.0, objectives=(), relative=None):
+def dummy(t=0, seconds=0.0, total=1.0, objective=0.0, objectives=(), relative=None, finished=False):
     """A snapshot as far as the rules look at it."""
     return SimpleNamespace(
         t=t,
         X=np.eye(2),
-        solver=named("oadmm-ep"),
-        state=None,
+        finished=finished,
         seconds=seconds,
         objective=objective,
         criticality_parts=Criticality(0.0, 0.0, total),

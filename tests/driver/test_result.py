@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driver.helpers import M
-from orthoprox import Critical, Iterations, Problem, Snapshot, Status, solve
+from orthoprox import Critical, Iterations, Problem, Seconds, Snapshot, Status, solve
 from orthoprox.problem import Certificate, Criticality, criticality
 from orthoprox.solvers import OADMMEP
 from orthoprox.solvers._base import Measured
@@ -133,6 +133,26 @@ def test_success_stands_only_where_a_fresh_measurement_confirms_it(tolerance, st
     assert (result.criticality > tolerance) is (status is Status.UNCONFIRMED)
     both = solve(PROBLEM, Measuring(beta0=5.0), stop=rule | Iterations(10))
     assert both.status is (Status.ITERATIONS if status is Status.UNCONFIRMED else status)
+
+
+@pytest.mark.parametrize("stop", [Critical(1e-7, relative=True), Seconds(60)])
+@pytest.mark.parametrize("unit", [1.0, 2.0**-100])
+def test_a_method_that_calls_itself_done_is_measured_too(unit, stop):
+    class Done(OADMMEP):
+        """At its first step, with numbers that are too good but for the primal part."""
+
+        def certificate(self, problem, state):
+            return Certificate(state.now, state.now.AX, 0.0 * state.now.AX)
+
+        def measured(self, state):
+            return Measured(0.0, Criticality(0.0, 0.0, 0.0)) if state.t else None
+
+        def finished(self, state):
+            return state.t == 1
+
+    f, h = unit * Quadratic(np.diag(np.arange(9.0))), unit * L1()
+    result = solve(Problem(M=M, f=f, h=h), Done(beta0=5.0 * unit), stop=stop | Iterations(5))
+    assert (result.iterations, result.status) == (1, Status.UNCONFIRMED)
 
 
 def test_an_interrupt_while_the_result_is_measured_loses_nothing(monkeypatch):

@@ -84,6 +84,12 @@ def test_critical_looks_at_the_sum_absolute_or_relative():
     assert Critical(0.5, relative=True)(dummy(total=0.1, relative=0.6)) is None
 
 
+def test_a_method_that_is_done_is_not_waited_for_unless_a_tolerance_of_the_users_own_is():
+    done = dummy(total=0.6, finished=True)
+    assert Seconds(9.0)(done) is Critical(0.5, relative=True)(done) is Status.CONVERGED
+    assert Critical(0.5)(done) is None
+
+
 def test_critical_measures_only_when_it_is_its_turn():
     rule = Critical(0.5, every=3)
     assert [rule(dummy(t=t, total=0)) is Status.CONVERGED for t in range(7)] == [t % 3 == 0 for t in range(7)]

@@ -52,7 +52,14 @@ def check(case, result, X0):
     if case.distance is not None:
         assert near(parts.dual / unit, case.distance(y, z), norm(z) + slopes)
     if result.status is Status.CONVERGED:
-        assert result_share(case, result) <= 2 * max(1e-7, 64 * eps)
+        # z may be a small part of the slopes of h, to whose rounding a method that came to its own end has got.
+        small = 2 * max(1e-7, 64 * eps)
+        shares = (
+            parts.primal / (a * np.sqrt(X.shape[1]) + norm(y)),
+            (parts.dual + parts.stationarity) / unit / gradients,
+        )
+        ended = result.solver.finished(result.state) and sum(shares) <= small
+        assert ended or result_share(case, result) <= small
 
 
 def result_share(case, result):

@@ -82,6 +82,11 @@ class Snapshot:
         return self.solver.measured(self.state)
 
     @cached_property
+    def finished(self) -> bool:
+        """Whether the method has come to its own end."""
+        return self.solver.finished(self.state)
+
+    @cached_property
     def objective(self) -> float:
         """F at X."""
         if self._known is not None:
@@ -121,6 +126,7 @@ class Snapshot:
         )
         X, y, z = self.answer.point.X, self.answer.y, self.answer.z
         fresh.X, fresh._known = X, None
+        fresh.finished = False  # the method says so of what it carries
         fresh._solved = Certificate(self._units.scaled.at(X), y, z * self._units.factor)
         return fresh
 

@@ -348,12 +348,13 @@ class _Run:
 
 
 def _agree(carried: Snapshot, fresh: Snapshot) -> bool:
-    """Whether two measurements of Crit differ by no more than rounding."""
+    """Whether two measurements of Crit differ by no more than rounding, each part in its own units."""
     at, problem = fresh.certificate, fresh.problem
     gradient = problem.f.gradient_at(at.point.X, at.point.HX) if at.point.HX is None else at.point.HX
-    sizes = (gradient, at.point.AX, at.y, at.z, problem.A.adjoint(at.z))
-    scale = sum(float(norm(part)) for part in sizes)
-    return abs(fresh.criticality - carried.criticality) <= rounding(at.point.X, scale)
+    primal, dual = (at.point.AX, at.y), (gradient, at.z, problem.A.adjoint(at.z))
+    scales = (sum(float(norm(part)) for part in parts) for parts in (primal, dual, dual))
+    parts = zip(fresh.criticality_parts, carried.criticality_parts, scales, strict=True)
+    return all(abs(one - other) <= rounding(at.point.X, scale) for one, other, scale in parts)
 
 
 def _sentence(error: Exception) -> str:

@@ -116,7 +116,7 @@ class Seconds(Rule):
         require(self.most >= 0, f"Seconds needs a number that is not negative; given {self.most}.")
 
     def __call__(self, now: Snapshot) -> Status | None:
-        if now.solver.finished(now.state):
+        if now.finished:
             return Status.CONVERGED
         return Status.SECONDS if now.seconds >= self.most else None
 
@@ -134,7 +134,7 @@ class Critical(Rule):
     tolerance : float
     relative : bool
         Compare the relative Crit instead, in which the units of the data cancel; what is within rounding of zero is
-        zero, so that runs in single precision end too.
+        zero, so that runs in single precision end too. A method that is done is not waited for.
     every : int
         Iterations between two measurements.
     """
@@ -151,7 +151,8 @@ class Critical(Rule):
         if now.t % self.every:
             return None
         if self.relative:
-            converged = now.relative_criticality_parts.total <= max(self.tolerance, rounding(now.X, 1.0))
+            small = max(self.tolerance, rounding(now.X, 1.0))
+            converged = now.finished or now.relative_criticality_parts.total <= small
         else:
             converged = now.criticality_parts.total <= self.tolerance
         return Status.CONVERGED if converged else None
