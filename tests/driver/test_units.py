@@ -9,7 +9,8 @@ import pytest
 
 from orthoprox import SOLVERS, Iterations, Problem, Status, Stiefel, UnsupportedProblem, solve
 from orthoprox.maps import Matrix
-from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares, LInf
+from orthoprox.solvers._units import nearest_unit
+from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares, LInf, NegativePart
 
 _rng = np.random.default_rng(5)
 B, C, T = _rng.standard_normal((20, 10)), _rng.standard_normal((6, 10)), _rng.standard_normal((20, 3))
@@ -60,6 +61,24 @@ def test_the_default_converges_to_the_same_point_in_all_units(dtype, powers, rel
             other = solve(problems(2.0**power, dtype)[kind], seed=0)
             assert other.status is Status.CONVERGED and other.iterations > 0
             assert other.objective / 2.0**power == pytest.approx(plain.objective, rel=rel)
+
+
+@pytest.mark.parametrize("power", [-80, -3, 80])
+def test_g_alone_has_no_units_either(power):
+    for name in ("oadmm", "oadmm-ep", "radmm"):
+        plain, other = (solve(Problem.of(-u * LargestK(8), over=M), name, stop=Iterations(6)) for u in (1, 2.0**power))
+        assert np.array_equal(plain.X, other.X) and other.objective == 2.0**power * plain.objective
+
+
+def test_h_that_outweighs_f_is_brought_down_all_the_same():
+    h, f = NegativePart() @ Matrix(C) + GroupL2(), 1e-4 * LeastSquares(B, T)
+    for seed in range(3):
+        result = solve(Problem.of(f + h, over=M), seed=seed)
+        assert result.status is Status.CONVERGED and result.objective < 4.0
+
+
+def test_halfway_between_two_units_the_same_one_is_taken():
+    assert [nearest_unit(2.0**power) for power in (-60, -20, 20, 60)] == [2.0**-40, 1.0, 2.0**40, 2.0**80]
 
 
 def test_squares_that_leave_the_range_are_refused_in_a_sentence():

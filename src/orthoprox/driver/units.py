@@ -49,7 +49,8 @@ def choose_units(problem: Problem) -> Units:
     factor = 1.0
     if size == 0 and problem.f.lipschitz is not None:
         slope = float(norm(problem.g.subgradient(problem.M.random(0, like=like))))
-        factor = math.ldexp(1.0, -round(math.log2(slope))) if slope > 0 and math.isfinite(slope) else 1.0
+        # By its exponent: a rounded logarithm would part 2^1.5 and 2^-1.5.
+        factor = math.ldexp(1.0, -math.frexp(slope)[1]) if slope > 0 and math.isfinite(slope) else 1.0
     elif 0 < size < math.inf and not 1 / most <= size <= most:
         factor = 1 / nearest_unit(size)
     if factor == 1:

@@ -22,5 +22,5 @@ def unit(problem: Problem, L: float) -> float:
 
 
 def nearest_unit(size: float) -> float:
-    """The power of 2^40 nearest to a size."""
-    return math.ldexp(1.0, _BAND * round(math.log2(size) / _BAND))
+    """The power of 2^40 nearest to a size; the larger one halfway, whichever they are."""
+    return math.ldexp(1.0, _BAND * math.floor(math.log2(size) / _BAND + 0.5))
