@@ -64,7 +64,8 @@ def test_notes_of_the_problem_and_of_the_start_are_repeated():
     result = solve(problem, X0=2 * M.random(0), stop=Iterations(1))
     assert result.notes[0] == "mind the gap"
     assert "off the manifold" in result.notes[1]
-    assert repr(result).splitlines()[6:] == [f"  note: {note}" for note in result.notes]
+    assert repr(result).splitlines()[6] == "  steps          multipliers, by Newton's method"
+    assert repr(result).splitlines()[7:] == [f"  note: {note}" for note in result.notes]
     assert problem.notes == ("mind the gap",)
 
 

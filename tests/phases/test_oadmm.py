@@ -140,7 +140,7 @@ def test_which_method_makes_the_blocks_is_chosen_once_and_shown():
     assert kinds["mcp of differences"] == kinds["groups of a matrix"] == kinds["stacked"] == "multipliers"
     assert kinds["own function"] == "gradient"
     result = solve(OTHERS["own function"], stop=Iterations(2))
-    assert result.solver.fast == "gradient"
+    assert result.solver.fast == "gradient" and "  steps          gradient steps, those of manial-1" in repr(result)
     forced = solve(CONCAVE["l1"], named("oadmm", fast="gradient"), stop=Iterations(200) | Critical(1e-6))
     assert forced.converged and forced.solver.fast == "gradient"
     for fast, name in (("projections", "groups of a matrix"), ("multipliers", "own function")):

@@ -155,6 +155,8 @@ class Result(Generic[S]):
             f"  iterations     {self.iterations} in {self.seconds:.3g} s",
             f"  start          {self.start}",
         ]
+        if self.solver.inside is not None:
+            lines.append(f"  steps          {self.solver.inside}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 

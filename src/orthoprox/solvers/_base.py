@@ -182,6 +182,11 @@ class Solver(abc.ABC, Generic[S]):
         """Whether the method has come to its own end: further steps would change nothing."""
         return False
 
+    @property
+    def inside(self) -> str | None:
+        """Which method makes the steps, in words, where this one chooses among several for a problem."""
+        return None
+
     def warm(self) -> Self:
         """The same method for a start near a solution: one that explores first stays near its start instead."""
         return self

@@ -27,7 +27,7 @@ from orthoprox.solvers.oadmm.guard import Guarded, GuardedState
 from orthoprox.solvers.oadmm.homotopy import Homotopy, HomotopyState
 from orthoprox.solvers.oadmm.iterate import Iterate, is_better
 from orthoprox.solvers.oadmm.multipliers import Multipliers, MultipliersState
-from orthoprox.solvers.oadmm.plan import Fast, check_blocks, choose_blocks, follows_homotopy
+from orthoprox.solvers.oadmm.plan import IN_WORDS, Fast, check_blocks, choose_blocks, follows_homotopy
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState
 from orthoprox.solvers.oadmm.tuning import BLOCK, EXPLORE, MEMORY, ROAM, ROUNDS, SETTLE, Tuning
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
@@ -218,6 +218,10 @@ class OADMM(Solver[OADMMState]):
             if found is not None:
                 return self._advance(problem, self._restart(problem, new, found))
         return self._advance(problem, self._block(problem, new))
+
+    @property
+    def inside(self) -> str | None:
+        return None if self.fast is None else IN_WORDS[self.fast]
 
     def finished(self, state: OADMMState) -> bool:
         return state.phase is Phase.DONE

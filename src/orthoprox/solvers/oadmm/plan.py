@@ -11,6 +11,11 @@ from orthoprox.solvers.oadmm.multipliers import Multipliers
 from orthoprox.solvers.oadmm.projections import Projections
 
 Fast = Literal["projections", "multipliers", "gradient"]
+IN_WORDS: dict[Fast, str] = {
+    "projections": "projections, as in oadmm-ep",
+    "multipliers": "multipliers, by Newton's method",
+    "gradient": "gradient steps, those of manial-1",
+}
 
 
 def choose_blocks(problem: Problem) -> Fast:
