@@ -147,8 +147,9 @@ class Problem:
             try:
                 found = tuple(ask(at).shape)
             except Exception as error:
+                reason = str(error).rstrip(".") or type(error).__name__
                 raise ValueError(
-                    f"{name} = {kind} could not be evaluated at a starting point of shape {tuple(X.shape)}: {error}"
+                    f"{name} = {kind} could not be evaluated at a starting point of shape {tuple(X.shape)}: {reason}."
                 ) from error
             if found != tuple(at.shape):
                 raise ValueError(
