@@ -113,6 +113,17 @@ def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figures, tmp
     assert any("The data were divided by" in note for note in summary["notes"]) is divided
 
 
+def test_names_that_are_no_text_and_tables_with_one_huge_number(no_figures, tmp_path):
+    A = data()
+    A[0, 0] = 1e300
+    names = tmp_path / "n\udce9.csv", tmp_path / "ou\udce9t"
+    with open(names[0], "wb") as file:
+        np.savetxt(file, A, delimiter=",")
+    done = invoke("solve", "sparse-pca", names[0], "-r", 2, "--iterations", 3, "--out", names[1])
+    assert done.exit_code == 0, done.stderr
+    assert np.isfinite(np.load(names[1] / "loadings.npy")).all()
+
+
 def test_sparse_files_are_never_made_dense(no_figures, tmp_path, monkeypatch):
     rng, name = np.random.default_rng(2), "a.npz"
     A = csr_array(rng.random((40, 9)) * (rng.random((40, 9)) < 0.3))

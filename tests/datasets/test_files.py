@@ -47,6 +47,11 @@ def test_every_format_gives_the_same_matrix_and_sparse_ones_stay_sparse(tmp_path
     assert np.array_equal(B.toarray() if name in SPARSE else B, A)
 
 
+def test_of_several_arrays_the_one_named_X_is_read(tmp_path):
+    np.savez(tmp_path / "a.npz", first=2 * A, X=A, y=np.ones(3))
+    assert np.array_equal(read_matrix(tmp_path / "a.npz")[0], A)
+
+
 def test_other_numbers_become_floats_and_single_precision_stays(tmp_path):
     for dtype in (np.uint8, np.int64, bool, np.float16, np.float32):
         np.save(tmp_path / "a.npy", np.ones((2, 2), dtype))

@@ -258,3 +258,8 @@ def test_a_state_that_could_not_be_read_back_is_refused_when_it_is_written(tmp_p
     with pytest.raises(RunFailed, match=sentence):
         solve(PROBLEM, Method(), stop=Iterations(0), observers=[Checkpoint(tmp_path / "run.npz")])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_whole_number_is_a_float_where_one_is_wanted(file):
+    edit(file, put("gap", 3))
+    assert solve(PROBLEM, Fake(), stop=Iterations(5), resume=file).state.gap == 3.0

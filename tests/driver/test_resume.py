@@ -165,6 +165,16 @@ def own_function(B):
     return Smooth(lambda X: np.sum((B @ X) ** 2), functools.partial(lambda B, X: 2 * B.T @ (B @ X), B), lipschitz=99.0)
 
 
+class OwnData:
+    """A function that is a method, and its data beside it."""
+
+    def __init__(self, B):
+        self.B = B
+
+    def both(self, X):
+        return np.sum((self.B @ X) ** 2), 2 * self.B.T @ (self.B @ X)
+
+
 def as_operator(B):
     return LinearOperator(B.shape, matvec=lambda x: B @ x, rmatvec=lambda x: B.T @ x, dtype=float)
 
@@ -177,6 +187,7 @@ def as_operator(B):
         (lambda B: ExplainedVariance(aslinearoperator(B)) + L1(), "f"),
         (lambda B: LeastSquares(np.eye(9), B[:, :3]) - LargestK(4) + L1(), "f"),
         (lambda B: own_function(B) + L1(), "f"),
+        (lambda B: Smooth(OwnData(B).both, lipschitz=99.0) + L1(), "f"),
         (lambda B: OwnLinear(B[:, :3]) + L1(), "f"),
         (lambda B: OwnLinear(S[:, :3]) + abs(B[4, 2]) * L1(), "h"),
         (lambda B: Quadratic(S) - abs(B[4, 2]) * LargestK(4) + L1(), "g"),

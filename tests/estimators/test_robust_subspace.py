@@ -71,6 +71,13 @@ def test_outliers_are_told_apart_when_there_are_nearly_as_many():
     assert model.outliers_[220:].mean() > 0.99 and model.outliers_[:220].mean() < 0.05
 
 
+def test_a_share_of_outliers_is_counted_from_the_farthest(rng):
+    X = rng.standard_normal((11, 4))
+    model = RobustSubspace(n_components=2, contamination=0.2).fit(X)
+    assert np.array_equal(model.outliers_, model.distances_ > np.sort(model.distances_)[8])  # which is the threshold
+    assert np.count_nonzero(model.outliers_) == 2
+
+
 def test_rounding_makes_no_outliers():
     # All samples lie in the subspace; rounding takes the long ones a thousand times farther away from it.
     X, *_ = contaminated(9, outliers=0)
@@ -157,7 +164,11 @@ def test_the_solver_is_what_was_asked_for():
     assert isinstance(wide.result_.solver, OADMM)
 
 
-@pytest.mark.parametrize("X", [np.zeros((5, 4)), np.ones((6, 4)), np.arange(4.0)[None, :], np.eye(4)])
+NOTHING = [np.zeros((5, 4)), np.ones((6, 4)), np.arange(4.0)[None, :], np.eye(4)]
+NOTHING.append(1e-150 * np.outer(np.arange(1.0, 8.0), [1.0, -2.0, 0.5, 3.0]))
+
+
+@pytest.mark.parametrize("X", NOTHING)
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_samples_with_nothing_to_find_give_no_nan(X, kind):
     for model in (RobustSubspace(n_components=2), DualPCP(n_components=2), DualPCP(n_components=2, centre="mean")):

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Status, Stiefel, solve
-from orthoprox.estimators._stages import status_after
+from orthoprox import Critical, Iterations, Problem, Status, Stiefel, named, solve
+from orthoprox._fields import replace
+from orthoprox.estimators import _stages
+from orthoprox.estimators._stages import Stage, run_stages, status_after
 from orthoprox.estimators._stop import FlatObjective, ScaledCritical, is_critical
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Certificate, criticality
@@ -71,3 +73,18 @@ def test_a_finished_point_does_not_cover_what_ended_the_run(run):
     own_end = {Status.CONVERGED: Status.UNCONFIRMED, Status.STALLED: Status.STALLED}
     assert status_after(run, critical=True) is (Status.CONVERGED if run in own_end else run)
     assert status_after(run, critical=False) is own_end.get(run, run)
+
+
+def test_after_ctrl_c_in_a_stage_no_other_begins(monkeypatch):
+    problem, begun = sparse_pca(D, n_components=2, weight=0.1), []
+
+    def solved(problem, solver, X0, *, stop, **rest):
+        begun.append(stop)
+        result = solve(problem, solver, X0, stop=Iterations(1))
+        return replace(result, status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(_stages, "solve", solved)
+    stages = [Stage(problem, named("oadmm-ep", beta0=5.0), Iterations(most)) for most in (7, 8)]
+    result = run_stages(stages, problem.M.random(0), lambda result: result)
+    assert [rule.most for rule in begun] == [7, 0]  # the last one measures the point
+    assert result.status is Status.INTERRUPTED
