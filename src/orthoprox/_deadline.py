@@ -16,6 +16,11 @@ def allow(seconds: float | None) -> None:
     _deadline.set(None if seconds is None else time.perf_counter() + seconds + GRACE)
 
 
+def is_limited() -> bool:
+    """Whether there is a limit at all."""
+    return _deadline.get() is not None
+
+
 def is_over() -> bool:
     """Whether a loop should end where it is, because the run ends after its step in any case."""
     deadline = _deadline.get()

@@ -19,7 +19,7 @@ _ROUNDING = 64  # units in the last place that sums of thousands of terms may lo
 def inner(a: Array, b: Array) -> Scalar:
     """The sum of the products of entries, without an array for the products."""
     xp = array_namespace(a)
-    return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
+    return backend_of(a).dot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
 
 
 def norm(a: Array) -> Scalar:
@@ -27,7 +27,7 @@ def norm(a: Array) -> Scalar:
     xp, backend = array_namespace(a), backend_of(a)
     flat = xp.reshape(a, (-1,))
     with backend.quiet():
-        square = xp.vecdot(flat, flat)
+        square = backend.dot(flat, flat)
     low, high = safe_squares(xp, a.dtype)
     return backend.cond((square > low) & (square < high), _root, _scaled_norm, square, flat)
 

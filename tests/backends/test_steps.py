@@ -90,12 +90,13 @@ def test_single_steps(library, problem, method):
     X0 = here.M.random(3)
     begun = solver.init(there, library.asarray(X0))
     assert apart(numbers(solver.init(here, X0)), numbers(begun)) < (1e-9 if looped else 1e-10)
-    step = backend_of(library.asarray(X0)).compile(solver.step, there) if solver.compilable else solver.step
+    backend = backend_of(library.asarray(X0))
     moved, start = 0.0, solver.init(here, X0)
     if here.f.lipschitz is None and hasattr(start, "L"):  # a guess far too small is doubled as often everywhere
         start = replace(start, L=1e-9)
     for before, after in islice(pairwise(iterate(here, solver, start)), 3):
-        other = step(there, carried(before, library.asarray))
+        given = carried(before, library.asarray)
+        other = backend.repeat(solver.step, there, given, 1) if solver.compilable else solver.step(there, given)
         leaves = arrays_of(other) if method in SWEEPS else filter(is_array_api_obj, parts(other))
         assert all(library.owns(leaf) for leaf in leaves)
         assert apart(numbers(after), numbers(other)) < tolerance

@@ -55,6 +55,7 @@ def dummy(t=0, seconds=0.0, total=1.0, objective=0.0, objectives=(), relative=No
         seconds=seconds,
         objective=objective,
         criticality_parts=Criticality(0.0, 0.0, total),
+        due=True,
         relative_criticality_parts=Criticality(0.0, 0.0, total if relative is None else relative),
         recent=lambda column, count: list(objectives)[-count:],
     )

@@ -63,7 +63,9 @@ def test_only_what_a_constraint_makes_infinite_is_let_through(measure):
 
     def verdict(problem, value):
         measured = {"objective": 1.0, "criticality": 1.0, measure: value}
-        return NotFinite(measure=True)(SimpleNamespace(X=X, state=(X,), problem=problem, **measured))
+        return NotFinite(measure=True)(
+            SimpleNamespace(X=X, is_finite=True, state_is_finite=True, state=(X,), problem=problem, **measured)
+        )
 
     lipschitz = Problem.of(ExplainedVariance(B, 0.3) + MCP(), over=M)
     assert verdict(CONE, np.inf) is verdict(lipschitz, 1.0) is None

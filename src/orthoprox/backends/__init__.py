@@ -7,9 +7,11 @@ from array_api_compat import is_jax_array, is_numpy_array, is_torch_array
 
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
+from orthoprox.backends._compiling import compile_seconds
+from orthoprox.backends._speculation import either, known, larger, speculation
 from orthoprox.backends.numpy import NumPyBackend
 
-__all__ = ["Backend", "backend_of"]
+__all__ = ["Backend", "backend_of", "compile_seconds", "either", "known", "larger", "speculation"]
 
 _STANDARD = Backend()
 _NUMPY = NumPyBackend()

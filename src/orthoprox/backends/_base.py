@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 from array_api_compat import device
 
+from orthoprox._deadline import is_over
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.backends._speculation import LOOPS, speculation
+from orthoprox.backends._tree import select
 
 V = TypeVar("V")
 _TO_HOST: dict[str, Any] = {"device": "cpu", "copy": True} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
@@ -22,19 +25,69 @@ class Backend:
 
     name: str = "standard"
 
-    def compile(self, step: Callable[..., V], problem: Any) -> Callable[..., V]:
-        """The step itself, unless the library can compile it for this problem."""
-        return step
+    def vmap(self, function: Callable[..., Any], axes: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """The function of many arguments at once, stacked along an axis each or shared by all; None if unknown."""
+        return None
+
+    def number(self, value: float, like: Array) -> Array:
+        """A number as an array without axes: of booleans for True and False, in double precision otherwise."""
+        xp = array_namespace(like)
+        dtype = xp.bool if isinstance(value, bool) else xp.float64
+        return xp.full((), value, dtype=dtype, device=device(like))
+
+    def is_asynchronous(self, a: Array) -> bool:
+        """Whether functions return before their arrays are computed: then several steps are best asked for at once."""
+        return False
+
+    def repeat(self, step: Callable[[Any, V], V], problem: Any, state: V, count: int) -> V:
+        """The state after so many steps, each a pure function of problem and state; compiled where that pays.
+
+        Loops end where they are when the time of the run is over.
+        """
+        for _ in range(count):
+            state = step(problem, state)
+            if is_over():
+                break
+        return state
+
+    def evaluate(self, function: Callable[[Any, Any], tuple[Any, ...]], problem: Any, state: Any) -> list[float]:
+        """The numbers that a pure function of problem and state gives, fetched at once; compiled where that pays."""
+        return [float(number) for number in function(problem, state)]
 
     def while_loop(self, keep_going: Callable[[V], Any], body: Callable[[V], V], value: V) -> V:
         """Repeat the body while the test holds."""
+        program = speculation()
+        if program is not None:
+            for _ in range(LOOPS[program.effort]):
+                value = select(keep_going(value), self.where, body(value), value)
+            program.settle(~keep_going(value))
+            return value
         while bool(keep_going(value)):
             value = body(value)
         return value
 
     def cond(self, test: Any, yes: Callable[..., V], no: Callable[..., V], *args: Any) -> V:
         """One of two functions of the same arguments, chosen by a value known only at run time."""
+        if speculation() is not None:
+            chosen: V = select(test, self.where, yes(*args), no(*args))
+            return chosen
         return yes(*args) if bool(test) else no(*args)
+
+    def usually(self, test: Any, yes: Callable[..., V], no: Callable[..., V], *args: Any) -> V:
+        """The same where the test nearly always holds: a program without branches assumes it."""
+        program = speculation()
+        if program is not None:
+            program.assume(test)
+            return yes(*args)
+        return self.cond(test, yes, no, *args)
+
+    def prefers_products(self, gram: Array) -> bool:
+        """Whether products of small matrices like this one are so much faster than its eigenvectors that they pay."""
+        return False
+
+    def where(self, test: Any, yes: Any, no: Any) -> Any:
+        """One of two arrays, or numbers, of the same shape."""
+        return array_namespace(test).where(test, yes, no)
 
     def top_k_mask(self, values: Array, k: int) -> Array:
         """A mask of the k largest entries of the whole array; among equals the first ones win."""
@@ -43,6 +96,14 @@ class Backend:
         order = xp.argsort(flat, descending=True, stable=True)
         ranks = xp.argsort(order, stable=True)
         return xp.reshape(ranks < k, values.shape)
+
+    def dot(self, a: Array, b: Array) -> Array:
+        """The sum of the products of two vectors."""
+        return array_namespace(a).vecdot(a, b)
+
+    def sign(self, a: Array) -> Array:
+        """1, -1 or 0 for each entry."""
+        return array_namespace(a).sign(a)
 
     def clip(self, a: Array, low: Any, high: Any) -> Array:
         """Each entry, or the end of the interval that is nearer to it."""
@@ -59,6 +120,10 @@ class Backend:
         """An array of the same library, device and float type as ``like``."""
         xp = array_namespace(like)
         return xp.asarray(a, dtype=like.dtype, device=device(like), copy=True)
+
+    def index(self, a: np.ndarray[Any, Any], like: Array, kept: dict[Any, Any]) -> Array:
+        """An array of whole numbers on the device of ``like``; ``kept`` may hold copies of it."""
+        return array_namespace(like).asarray(a, device=device(like))
 
     def constant(self, a: Any) -> Any:
         """The same numbers without a record of how they were computed; a Python number as it is."""

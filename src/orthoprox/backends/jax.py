@@ -9,6 +9,7 @@ In a state numbers are traced as well, so that an iteration counter does not com
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -17,11 +18,23 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
+from orthoprox._deadline import is_limited, is_over
 from orthoprox._fields import parts
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
+from orthoprox.backends._compiling import compiling
+from orthoprox.backends._speculation import PRODUCTS, speculate, speculation
 
 V = TypeVar("V")
+
+BLOCK = 32
+"""Steps in a compiled loop, at most: as many as are between two looks at the clock."""
+SPECULATIVE = {"gpu", "tpu", "cuda", "rocm"}
+"""Where loops have no branches."""
+ENOUGH = 64
+"""Steps by hand before they are compiled, which takes about as long: some problems live for a few steps only."""
+FEW = 3
+"""The same for measurements."""
 
 _UNTRACEABLE = (
     jax.errors.ConcretizationTypeError,
@@ -35,27 +48,49 @@ class JAXBackend(Backend):
 
     name = "jax"
 
-    def compile(self, step: Callable[..., V], problem: Any) -> Callable[..., V]:
+    def is_asynchronous(self, a: Array) -> bool:
+        return True
+
+    def vmap(self, function: Callable[..., Any], axes: tuple[Any, ...]) -> Callable[..., Any]:
+        found: Callable[..., Any] = jax.vmap(function, in_axes=axes)
+        return found
+
+    def number(self, value: float, like: Array) -> Array:
+        return jax.numpy.asarray(value, dtype=bool if isinstance(value, bool) else float)
+
+    def repeat(self, step: Callable[[Any, V], V], problem: Any, state: V, count: int) -> V:
+        program = self._compiled(step, problem, Program) if speculation() is None else None
+        return super().repeat(step, problem, state, count) if program is None else program.run(problem, state, count)
+
+    def evaluate(self, function: Callable[[Any, Any], tuple[Any, ...]], problem: Any, state: Any) -> list[float]:
+        program = self._compiled(function, problem, Numbers)
+        return super().evaluate(function, problem, state) if program is None else program.run(problem, state)
+
+    def _compiled(self, function: Callable[..., Any], problem: Any, kind: Callable[..., Any]) -> Any:
+        """The compiled function, kept as long as the problem lives; None where the problem cannot be compiled."""
         if not all(_is_known(part) for part in parts(problem)):
-            return step
+            return None
         _register(problem, in_state=False)
         known = _compiled.setdefault(problem, {})
         # Two solvers with equal settings take the same step.
-        key = (getattr(step, "__func__", step), getattr(step, "__self__", None))
-        if not isinstance(key[1], Hashable):
-            return _compile(step)
+        key = (kind, getattr(function, "__func__", function), getattr(function, "__self__", None))
+        if not isinstance(key[2], Hashable):
+            return kind(function)
         if key not in known:
-            known[key] = _compile(step)
+            known[key] = kind(function)
         return known[key]
 
+    def prefers_products(self, gram: Array) -> bool:
+        return bool(jax.default_backend() != "cpu")
+
     def while_loop(self, keep_going: Callable[[V], Any], body: Callable[[V], V], value: V) -> V:
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
+        if speculation() is None and any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
             result: V = jax.lax.while_loop(keep_going, body, value)
             return result
         return super().while_loop(keep_going, body, value)
 
     def cond(self, test: Any, yes: Callable[..., V], no: Callable[..., V], *args: Any) -> V:
-        if isinstance(test, jax.core.Tracer):
+        if speculation() is None and isinstance(test, jax.core.Tracer):
             result: V = jax.lax.cond(test, yes, no, *args)
             return result
         return super().cond(test, yes, no, *args)
@@ -75,26 +110,125 @@ class JAXBackend(Backend):
         jax.block_until_ready(a)
 
 
-def _compile(step: Callable[..., V]) -> Callable[..., V]:
-    """Compile a step; if JAX cannot trace it, run it uncompiled from then on."""
-    chosen: list[Callable[..., V]] = [jax.jit(step)]
+class Program:
+    """A step, compiled alone and in a loop; uncompiled where JAX cannot trace it.
 
-    def run(problem: Any, state: Any) -> V:
+    On an accelerator a branch makes the device wait for the host, so there a loop has none (``_speculation``), and what
+    it assumed is looked at when it has ended.
+    """
+
+    def __init__(self, step: Callable[..., Any]) -> None:
+        self._step, self._by_hand = step, 0
+        self._one: Callable[..., Any] | None = _Compiled(step)
+        self._loops: dict[int | None, Callable[..., Any]] = {}
+        self._effort: int | None = 0 if jax.default_backend() in SPECULATIVE else None
+        self._can_loop = True
+
+    def run(self, problem: Any, state: Any, count: int) -> Any:
+        while count > 0:
+            # The first state of a run has numbers of Python's, whose types a loop would have to keep.
+            settled = all(isinstance(leaf, jax.Array) for leaf in parts(state) if leaf is not None)
+            if self._by_hand < ENOUGH:
+                self._by_hand, state, count = self._by_hand + 1, self._step(problem, state), count - 1
+            elif settled and count > 1 and self._can_loop:
+                some = min(count, BLOCK)
+                state, count = self._advance(problem, state, some), count - some
+            else:
+                state, count = self._single(problem, state), count - 1
+            if is_limited():
+                jax.block_until_ready(state)
+            if is_over():
+                break
+        return state
+
+    def _advance(self, problem: Any, state: Any, count: int) -> Any:
+        """So many steps in a loop; one by one where a loop cannot take them."""
+        while self._can_loop:
+            if self._effort not in self._loops:
+                self._loops[self._effort] = _Compiled(functools.partial(self._loop, self._effort))
+            try:
+                new, usual, enough = self._loops[self._effort](problem, state, count)
+            except TypeError:  # the step changes the type of a number
+                self._can_loop = False
+                break
+            if self._effort is None or bool(usual & enough):
+                return new
+            if bool(enough) or self._effort + 1 == len(PRODUCTS):
+                break
+            self._effort += 1
+        for _ in range(count):
+            state = self._single(problem, state)
+        return state
+
+    def _loop(self, effort: int | None, problem: Any, state: Any, count: Any) -> Any:
+        def body(_: Any, run: Any) -> Any:
+            state, usual, enough = run
+            if effort is None:
+                return self._step(problem, state), usual, enough
+            with speculate(effort) as assumed:
+                state = self._step(problem, state)
+            return state, usual & assumed.usual, enough & assumed.enough
+
+        right = jax.numpy.asarray(True)
+        return jax.lax.fori_loop(0, count, body, (state, right, right))
+
+    def _single(self, problem: Any, state: Any) -> Any:
         _register(state, in_state=True)
-        try:
-            return chosen[0](problem, state)
-        except _UNTRACEABLE as error:
-            # Most likely a user's function that calls NumPy, or asks "if" of a number that is not there yet.
-            warnings.warn(
-                "JAX cannot compile this problem, so its steps run uncompiled and slower. Functions of your own must "
-                f"keep to operations of JAX to be compiled: {str(error).splitlines()[0]}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            chosen[0] = step
-            return step(problem, state)
+        if self._one is not None:
+            try:
+                return self._one(problem, state)
+            except _UNTRACEABLE as error:
+                _warn(error)
+                self._one, self._can_loop = None, False
+        return self._step(problem, state)
 
-    return run
+
+class Numbers:
+    """A function that gives numbers, compiled; they come to the host together."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._stacked: Callable[..., Any] | None = _Compiled(self._stack)
+        self._by_hand = 0
+
+    def _stack(self, problem: Any, state: Any) -> Any:
+        return jax.numpy.stack([jax.numpy.asarray(number, dtype=float) for number in self._function(problem, state)])
+
+    def run(self, problem: Any, state: Any) -> list[float]:
+        _register(state, in_state=True)
+        self._by_hand += 1
+        if self._stacked is not None and self._by_hand > FEW:
+            try:
+                found: list[float] = self._stacked(problem, state).tolist()
+                return found
+            except _UNTRACEABLE:
+                self._stacked = None
+        return [float(number) for number in self._function(problem, state)]
+
+
+class _Compiled:
+    """A compiled function; its first call counts as compiling."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function, self._called = jax.jit(function), False
+
+    def __call__(self, *args: Any) -> Any:
+        if self._called:
+            return self._function(*args)
+        with compiling():
+            found = jax.block_until_ready(self._function(*args))
+        self._called = True
+        return found
+
+
+def _warn(error: Exception) -> None:
+    # Most likely a user's function that calls NumPy, or asks "if" of a number that is not there yet.
+    warnings.warn(
+        "JAX cannot compile this problem, so its steps run uncompiled and slower. Functions of your own must "
+        f"keep to operations of JAX to be compiled: {str(error).splitlines()[0]}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _is_known(part: Any) -> bool:

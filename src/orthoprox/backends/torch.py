@@ -1,20 +1,71 @@
-"""PyTorch: top-k, waiting for the device, moves to and from the host, numbers without a graph."""
+"""PyTorch: top-k, recorded steps, waiting for the device, moves to and from the host, numbers without a graph."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
+from orthoprox._fields import parts
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
+from orthoprox.backends._graphs import LIBRARY
+from orthoprox.backends._speculation import speculation
+
+V = TypeVar("V")
 
 
 class TorchBackend(Backend):
     """Tensors on any device."""
 
     name = "torch"
+
+    def is_asynchronous(self, a: Array) -> bool:
+        return a.device.type in RECORDED
+
+    def vmap(self, function: Callable[..., Any], axes: tuple[Any, ...]) -> Callable[..., Any]:
+        found: Callable[..., Any] = torch.func.vmap(function, in_dims=axes)
+        return found
+
+    def number(self, value: float, like: Array) -> Array:
+        dtype = torch.bool if isinstance(value, bool) else torch.float64
+        return torch.full((), value, dtype=dtype, device=like.device)
+
+    def repeat(self, step: Callable[[Any, V], V], problem: Any, state: V, count: int) -> V:
+        device = _recording_device(state)
+        if device is None or speculation() is not None:  # inside a program there is nothing left to record
+            return super().repeat(step, problem, state, count)
+        return LIBRARY.repeat(step, problem, state, count, device)
+
+    def evaluate(self, function: Callable[[Any, Any], tuple[Any, ...]], problem: Any, state: Any) -> list[float]:
+        device = _recording_device(state)
+        found = None if device is None else LIBRARY.evaluate(function, problem, state, device)
+        return super().evaluate(function, problem, state) if found is None else found
+
+    def prefers_products(self, gram: Array) -> bool:
+        return bool(gram.is_cuda)
+
+    def where(self, test: Any, yes: Any, no: Any) -> Any:
+        if not isinstance(yes, torch.Tensor) and not isinstance(no, torch.Tensor):
+            if yes == no:
+                return yes
+            # A bare number would become one of the default float type, which is single precision.
+            kind = torch.float64 if isinstance(yes, float) or isinstance(no, float) else torch.int64
+            yes = torch.full((), yes, dtype=kind, device=test.device)
+        return torch.where(test, yes, no)
+
+    def dot(self, a: Array, b: Array) -> Array:
+        return torch.dot(a, b)
+
+    def sign(self, a: Array) -> Array:
+        return torch.where(torch.isnan(a), a, torch.sign(a))  # which by itself takes NaN for 0
+
+    def clip(self, a: Array, low: Any, high: Any) -> Array:
+        if isinstance(low, torch.Tensor) != isinstance(high, torch.Tensor):
+            low, high = _tensor(low, a), _tensor(high, a)
+        return torch.clamp(a, low, high)
 
     def top_k_mask(self, values: Array, k: int) -> Array:
         flat = values.reshape(-1)
@@ -33,6 +84,12 @@ class TorchBackend(Backend):
         copy = np.array(a, order="C")  # PyTorch knows no negative strides
         return torch.from_numpy(copy).to(dtype=like.dtype, device=like.device)
 
+    def index(self, a: np.ndarray[Any, Any], like: Array, kept: dict[Any, Any]) -> Array:
+        key = (id(a), like.device)
+        if key not in kept:
+            kept[key] = torch.from_numpy(a).to(like.device)
+        return kept[key]
+
     def constant(self, a: Any) -> Any:
         # A user's function may hold parameters that are being learnt: its graph would grow with every iteration.
         return a.detach() if isinstance(a, torch.Tensor) else a
@@ -43,6 +100,22 @@ class TorchBackend(Backend):
 
     def eps(self, a: Array) -> float:
         return float(torch.finfo(a.dtype).eps)
+
+
+def _tensor(number: Any, like: torch.Tensor) -> torch.Tensor:
+    if isinstance(number, torch.Tensor):
+        return number
+    return torch.full((), number, dtype=like.dtype, device=like.device)
+
+
+RECORDED = {"cuda"}
+"""Kinds of device on which steps are recorded; on others a recording would only be slower."""
+
+
+def _recording_device(state: Any) -> torch.device | None:
+    """Where the tensors of a state live, if steps are recorded there."""
+    device = next(part.device for part in parts(state) if isinstance(part, torch.Tensor) and part.ndim > 0)
+    return device if device.type in RECORDED else None
 
 
 TORCH = TorchBackend()

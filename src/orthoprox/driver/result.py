@@ -83,7 +83,9 @@ class Result(Generic[S]):
         Why the run ended; ``converged`` says whether it is the one that means success.
     iterations : int
     seconds : float
-        Time spent in the method, without measuring and watching.
+        Time spent in the method, without measuring, watching and compiling.
+    compile_seconds : float
+        Time in which JAX compiled or PyTorch recorded the method and its measurements; none on a CPU without JAX.
     history : History
     state : object
         The last state, from which a run can resume.
@@ -107,6 +109,7 @@ class Result(Generic[S]):
     history: History
     state: S
     solver: Solver[S]
+    compile_seconds: float = 0.0
     start: str = "given"
     notes: tuple[str, ...] = ()
 

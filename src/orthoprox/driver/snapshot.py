@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
-from orthoprox._fields import cached_property
+from array_api_compat import is_array_api_obj
+
+from orthoprox._fields import cached_property, parts
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.backends import backend_of
 from orthoprox.driver.result import History
 from orthoprox.driver.units import Units
-from orthoprox.problem import Certificate, Criticality, Problem, criticality, relative_criticality, sparsity
+from orthoprox.problem import (
+    Certificate,
+    Criticality,
+    Numbers,
+    Problem,
+    Sizes,
+    criticality,
+    relative_criticality,
+    shares,
+    sparsity,
+)
 from orthoprox.solvers import Solver
 from orthoprox.solvers._base import Measured
 
@@ -17,6 +32,8 @@ class Record(Protocol):
     """The measurements that a run has recorded."""
 
     rows: dict[str, list[float]]
+
+    def due(self, t: int) -> bool: ...
 
     @property
     def history(self) -> History: ...
@@ -87,16 +104,52 @@ class Snapshot:
         return self.solver.finished(self.state)
 
     @cached_property
+    def _numbers(self) -> Numbers | None:
+        """Everything at once, where asking for one number after the other would make a device wait each time."""
+        backend = backend_of(self.solver.point(self.state))
+        if self._known is not None or not backend.is_asynchronous(self.solver.point(self.state)):
+            return None
+        with backend.quiet():
+            return Numbers(*backend.evaluate(self.solver.numbers, self._units.scaled, self.state))
+
+    @property
+    def due(self) -> bool:
+        """Whether this iteration is recorded, or measured anyway: rules that need a measurement look then."""
+        return self._record is None or self._record.due(self.t) or self._known is not None
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether X is."""
+        if self.due and self._numbers is not None:
+            return bool(self._numbers.finite)
+        # The sum of X is finite if X is: it has orthonormal columns, so nothing can overflow.
+        return math.isfinite(float(array_namespace(self.X).sum(self.X)))
+
+    @cached_property
+    def state_is_finite(self) -> bool:
+        """Whether all arrays of the state are."""
+        if self._numbers is not None:
+            return bool(self._numbers.finite)
+        return all(
+            bool(array_namespace(part).all(array_namespace(part).isfinite(part)))
+            for part in parts(self.state)
+            if is_array_api_obj(part) and array_namespace(part).isdtype(part.dtype, "real floating")
+        )
+
+    @cached_property
     def objective(self) -> float:
         """F at X."""
-        if self._known is not None:
-            return float(self._known.objective) / self._units.factor
+        known = self._known or self._numbers
+        if known is not None:
+            return float(known.objective) / self._units.factor
         return float(self._units.scaled.objective(self._solved.point)) / self._units.factor
 
     @cached_property
     def _solved_parts(self) -> Criticality:
         if self._known is not None:
             return self._known.criticality
+        if self._numbers is not None:
+            return Criticality(self._numbers.primal, self._numbers.dual, self._numbers.stationarity)
         return criticality(self._units.scaled, self._solved)
 
     @cached_property
@@ -107,6 +160,9 @@ class Snapshot:
     @cached_property
     def relative_criticality_parts(self) -> Criticality:
         """The three parts of Crit, as shares of what they compare."""
+        if self._numbers is not None:
+            of = Sizes(self._numbers.gradients, self._numbers.y, self._numbers.z)
+            return shares(self._units.scaled, self._solved_parts, of)
         return relative_criticality(self._units.scaled, self._solved, self._solved_parts)
 
     @property
@@ -125,7 +181,7 @@ class Snapshot:
             self.problem, self.solver, self.state, self.t, self.seconds, self._record, self.limit, self._units
         )
         X, y, z = self.answer.point.X, self.answer.y, self.answer.z
-        fresh.X, fresh._known = X, None
+        fresh.X, fresh._known, fresh._numbers = X, None, None
         fresh.finished = False  # the method says so of what it carries
         fresh._solved = Certificate(self._units.scaled.at(X), y, z * self._units.factor)
         return fresh
@@ -133,9 +189,13 @@ class Snapshot:
     @cached_property
     def infeasibility(self) -> float:
         """The norm of X'X - I."""
+        if self._numbers is not None:
+            return float(self._numbers.infeasibility)
         return float(self.problem.M.infeasibility(self.X))
 
     @cached_property
     def sparsity(self) -> float:
         """The fraction of entries of X that are zero, up to 1e-6."""
+        if self._numbers is not None:
+            return 1.0 - float(self._numbers.nonzeros) / (self.problem.M.n * self.problem.M.r)
         return sparsity(self.X)

@@ -15,7 +15,7 @@ from orthoprox._deadline import allow
 from orthoprox._fields import replace
 from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
-from orthoprox.backends import backend_of
+from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver.checkpoint import CheckpointFile, load
 from orthoprox.driver.observers import Observer, Recorder
@@ -46,12 +46,18 @@ def iterate(problem: Problem, solver: Solver[S], state: S) -> Iterator[S]:
     >>> [state.t for state in itertools.islice(states, 3)]
     [0, 1, 2]
     """
-    backend = backend_of(solver.point(state))
-    step = backend.compile(solver.step, problem) if solver.compilable else solver.step
     while True:
         yield state
-        with backend.quiet():
-            state = step(problem, state)
+        state = _advance(problem, solver, state, 1)
+
+
+def _advance(problem: Problem, solver: Solver[S], state: S, count: int) -> S:
+    """The state so many steps on."""
+    backend = backend_of(solver.point(state))
+    with backend.quiet():
+        if solver.compilable:
+            return backend.repeat(solver.step, problem, state, count)
+        return solver.step(problem, state)
 
 
 def solve(
@@ -82,7 +88,8 @@ def solve(
         When to stop; ``Iterations(1000) | Critical(1e-7, relative=True)`` by default, which does not depend on the
         units of the data. A function of a snapshot also works.
     record : Recorder, optional
-        What to measure and how often; everything, at every iteration, by default.
+        What to measure and how often; everything by default, at the first 64 iterations and ever more rarely after
+        them. ``Recorder(every=1)`` records all.
     observers : sequence of callables
         Called with a :class:`Snapshot` at every iteration; one that returns something true stops the run.
     resume : path or state, optional
@@ -161,6 +168,7 @@ class _Run:
         if units.factor != 1:
             self.notes.append(f"F was multiplied by {units.factor:g} inside; the solver's settings refer to that")
         self.start = "resumed"
+        self._compiled = compile_seconds()
         self._success = False  # whether the rule, and no observer, has called the run converged
 
     def from_start(self, X0: Array | Start, seed: int) -> Result[Any]:
@@ -227,14 +235,14 @@ class _Run:
         status: Status | None = None
         failure: Exception | None = None
         reached = verified = (state, t, seconds)
-        since = time.perf_counter()
+        since, compiled = time.perf_counter(), compile_seconds()
         try:
             with interrupts.raised():
-                for t, state in enumerate(iterate(self.units.scaled, self.solver, state), start=t):  # noqa: B020
+                while True:
                     if self.record.due(t):
                         X = self.solver.point(state)
                         backend_of(X).finish(X)
-                    seconds += time.perf_counter() - since
+                    seconds += time.perf_counter() - since - (compile_seconds() - compiled)
                     now = self._snapshot(state, t, seconds)
                     status = NotFinite(measure=self.record.due(t))(now)
                     if status is not None:
@@ -249,7 +257,10 @@ class _Run:
                         break
                     del now  # free its measurements before the next step
                     allow(None if self.rule.seconds is None else self.rule.seconds - seconds)
-                    since = time.perf_counter()
+                    since, compiled = time.perf_counter(), compile_seconds()
+                    before, count = int(state.t), self._rest(state, t)
+                    state = _advance(self.units.scaled, self.solver, state, count)
+                    t += 1 if count == 1 else int(state.t) - before  # fewer where the time was over
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except Exception as error:
@@ -263,6 +274,13 @@ class _Run:
         if failure is not None or insisted:
             status = Status.FAILED if failure else Status.INTERRUPTED
         return self._result(now, status or Status.INTERRUPTED), failure
+
+    def _rest(self, state: Any, t: int) -> int:
+        """How many steps to ask for before somebody has to look: several where waiting for each one costs time."""
+        X = self.solver.point(state)
+        if self.observers or not self.solver.compilable or not backend_of(X).is_asynchronous(X):
+            return 1
+        return min(self.rule.rest(t), self.record.rest(t))
 
     def _snapshot(self, state: Any, t: int, seconds: float) -> Snapshot:
         return Snapshot(self.problem, self.solver, state, t, seconds, self.record, self.rule.limit, self.units)
@@ -339,6 +357,7 @@ class _Run:
             status=status,
             iterations=now.t,
             seconds=now.seconds,
+            compile_seconds=compile_seconds() - self._compiled,
             history=self.record.history,
             state=now.state,
             solver=self.solver,

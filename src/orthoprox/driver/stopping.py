@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import is_array_api_obj
-
-from orthoprox._fields import parts, require
+from orthoprox._fields import require
 from orthoprox._linalg import rounding
-from orthoprox._namespace import array_namespace
 from orthoprox.backends import backend_of
 from orthoprox.driver.result import Status
 from orthoprox.driver.snapshot import Snapshot
 from orthoprox.solvers._base import not_lipschitz
+
+LONG = 1 << 30
+"""As many iterations as one likes."""
+Verdicts = Sequence[Status | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Many runs at one iteration: an array where a snapshot has a number."""
+
+    t: int
+    seconds: float
+    due: bool
+    total: Any
+    """Crit."""
+    relative: Any
+    """The relative Crit."""
+    negligible: float
+    """What rounding leaves of that."""
 
 
 class Rule(abc.ABC):
@@ -35,6 +51,17 @@ class Rule(abc.ABC):
         """The time in the method after which this rule certainly stops, if there is one."""
         return None
 
+    def rest(self, t: int) -> int:
+        """How many iterations after t this rule may be left alone, apart from those that are recorded."""
+        return 1
+
+    sees_many: bool = False
+    """Whether the rule can be asked about many runs at once."""
+
+    def many(self, look: Look) -> Verdicts:
+        """The reason to stop for each of many runs."""
+        raise NotImplementedError
+
     def __or__(self, other: Rule | Callable[[Snapshot], Any]) -> Rule:
         return Either(self, as_rule(other))
 
@@ -48,6 +75,18 @@ class Rule(abc.ABC):
         return Both(as_rule(other), self)
 
 
+def _first(one: Status | None, other: Status | None) -> Status | None:
+    """Success where one of two says so, else the first reason."""
+    return Status.CONVERGED if Status.CONVERGED in (one, other) else one or other
+
+
+def _both(one: Status | None, other: Status | None) -> Status | None:
+    """A reason only where both have one; success where one of them is."""
+    if one is None or other is None:
+        return None
+    return Status.CONVERGED if Status.CONVERGED in (one, other) else other
+
+
 @dataclass(frozen=True)
 class Either(Rule):
     """Stop as soon as one of two rules says so; success counts first when both do."""
@@ -56,10 +95,7 @@ class Either(Rule):
     second: Rule
 
     def __call__(self, now: Snapshot) -> Status | None:
-        reasons = [status for status in (self.first(now), self.second(now)) if status is not None]
-        if Status.CONVERGED in reasons:
-            return Status.CONVERGED
-        return reasons[0] if reasons else None
+        return _first(self.first(now), self.second(now))
 
     @property
     def limit(self) -> int | None:
@@ -70,6 +106,17 @@ class Either(Rule):
     def seconds(self) -> float | None:
         known = [rule.seconds for rule in (self.first, self.second) if rule.seconds is not None]
         return min(known, default=None)
+
+    def rest(self, t: int) -> int:
+        return min(self.first.rest(t), self.second.rest(t))
+
+    @property
+    def sees_many(self) -> bool:  # type: ignore[override]
+        return self.first.sees_many and self.second.sees_many
+
+    def many(self, look: Look) -> Verdicts:
+        pairs = zip(self.first.many(look), self.second.many(look), strict=True)
+        return [_first(one, other) for one, other in pairs]
 
 
 @dataclass(frozen=True)
@@ -83,10 +130,18 @@ class Both(Rule):
         first = self.first(now)
         if first is None:
             return None
-        second = self.second(now)
-        if second is None:
-            return None
-        return Status.CONVERGED if Status.CONVERGED in (first, second) else second
+        return _both(first, self.second(now))
+
+    def rest(self, t: int) -> int:
+        return min(self.first.rest(t), self.second.rest(t))
+
+    @property
+    def sees_many(self) -> bool:  # type: ignore[override]
+        return self.first.sees_many and self.second.sees_many
+
+    def many(self, look: Look) -> Verdicts:
+        pairs = zip(self.first.many(look), self.second.many(look), strict=True)
+        return [_both(one, other) for one, other in pairs]
 
 
 @dataclass(frozen=True)
@@ -104,6 +159,14 @@ class Iterations(Rule):
     @property
     def limit(self) -> int | None:
         return self.most
+
+    def rest(self, t: int) -> int:
+        return max(self.most - t, 1)
+
+    sees_many = True
+
+    def many(self, look: Look) -> Verdicts:
+        return [Status.ITERATIONS if look.t >= self.most else None] * len(look.total)
 
 
 @dataclass(frozen=True)
@@ -124,6 +187,14 @@ class Seconds(Rule):
     def seconds(self) -> float | None:
         return self.most
 
+    def rest(self, t: int) -> int:
+        return LONG  # the loop looks at the clock
+
+    sees_many = True
+
+    def many(self, look: Look) -> Verdicts:
+        return [Status.SECONDS if look.seconds >= self.most else None] * len(look.total)
+
 
 @dataclass(frozen=True)
 class Critical(Rule):
@@ -135,20 +206,20 @@ class Critical(Rule):
     relative : bool
         Compare the relative Crit instead, in which the units of the data cancel; what is within rounding of zero is
         zero, so that runs in single precision end too. A method that is done is not waited for.
-    every : int
-        Iterations between two measurements.
+    every : int, optional
+        Iterations between two measurements; by default those that are recorded.
     """
 
     tolerance: float
     relative: bool = False
-    every: int = 1
+    every: int | None = None
 
     def __post_init__(self) -> None:
         require(self.tolerance > 0, f"Critical needs a positive tolerance; given {self.tolerance}.")
-        require(self.every >= 1, f"Critical needs every >= 1; given {self.every}.")
+        require(self.every is None or self.every >= 1, f"Critical needs every >= 1; given {self.every}.")
 
     def __call__(self, now: Snapshot) -> Status | None:
-        if now.t % self.every:
+        if now.t % self.every if self.every else not now.due:
             return None
         if self.relative:
             small = max(self.tolerance, rounding(now.X, 1.0))
@@ -156,6 +227,17 @@ class Critical(Rule):
         else:
             converged = now.criticality_parts.total <= self.tolerance
         return Status.CONVERGED if converged else None
+
+    def rest(self, t: int) -> int:
+        return self.every - t % self.every if self.every else LONG
+
+    sees_many = True
+
+    def many(self, look: Look) -> Verdicts:
+        if look.t % self.every if self.every else not look.due:
+            return [None] * len(look.total)
+        small = look.relative <= max(self.tolerance, look.negligible) if self.relative else look.total <= self.tolerance
+        return [Status.CONVERGED if yes else None for yes in small.tolist()]
 
 
 @dataclass(frozen=True)
@@ -177,7 +259,12 @@ class Stalled(Rule):
         require(self.tolerance >= 0, f"Stalled needs a tolerance that is not negative; given {self.tolerance}.")
         require(self.window >= 1, f"Stalled needs a window of at least 1; given {self.window}.")
 
+    def rest(self, t: int) -> int:
+        return LONG
+
     def __call__(self, now: Snapshot) -> Status | None:
+        if not now.due:
+            return None
         before = now.recent("objective", self.window)
         if len(before) < self.window:
             return None
@@ -199,28 +286,16 @@ class NotFinite(Rule):
     measure: bool = False
 
     def __call__(self, now: Snapshot) -> Status | None:
-        # The sum of X is finite if X is: it has orthonormal columns, so nothing can overflow.
-        finite = math.isfinite(float(array_namespace(now.X).sum(now.X)))
+        finite = now.is_finite
         if finite and self.measure:
             with backend_of(now.X).quiet():
-                finite = _finite_state(now.state) and all(
-                    _is_possible(now, v) for v in (now.objective, now.criticality)
-                )
+                finite = now.state_is_finite and all(_is_possible(now, v) for v in (now.objective, now.criticality))
         return None if finite else Status.NOT_FINITE
 
 
 def _is_possible(now: Snapshot, value: float) -> bool:
     """Whether a value is finite, or infinite because h is a constraint that X violates."""
     return math.isfinite(value) or (value == math.inf and not_lipschitz(now.problem))
-
-
-def _finite_state(state: Any) -> bool:
-    for a in parts(state):
-        if is_array_api_obj(a):
-            xp = array_namespace(a)
-            if xp.isdtype(a.dtype, "real floating") and not bool(xp.all(xp.isfinite(a))):
-                return False
-    return True
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from orthoprox._linalg import safe_squares
+from orthoprox._linalg import identity_like, safe_squares
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.backends._speculation import PRODUCTS, speculation
 
 # Squared condition numbers, as multiples of 1/eps, up to which the r-by-r route keeps enough digits of the
 # nearest point: its error is about eps times the squared condition number.
 _ACCURATE = {True: 1e-11, False: 1e-4}
 # Up to this squared condition number the r-by-r route is orthonormal to rounding without a correction.
 _EXACT = 4.0
+# And up to this bound on it the route by products is.
+_MILD = 16.0
 
 
 def polar_factor(Y: Array) -> tuple[Array, Array]:
@@ -24,9 +27,68 @@ def polar_factor(Y: Array) -> tuple[Array, Array]:
     S is a pseudo-inverse square root, with ``Q = Y S`` on the row space of Y only.
     A Y that is not finite gives NaN, not an error: the run that made it is told so elsewhere.
     """
-    xp, backend = array_namespace(Y), backend_of(Y)
+    backend = backend_of(Y)
     with backend.quiet():  # an overflow here is seen to below
         gram = Y.T @ Y
+        program = speculation()
+        if program is not None:
+            found, enough = _by_products(Y, gram, program.effort)
+            program.settle(enough)
+            return found
+        if backend.prefers_products(gram):
+            found, enough = _by_products(Y, gram, len(PRODUCTS) - 1)
+            return backend.cond(enough, lambda *_: found, _by_decomposition, Y, gram)
+    return _by_decomposition(Y, gram)
+
+
+def _by_products(Y: Array, gram: Array, effort: int) -> tuple[tuple[Array, Array], Array]:
+    """The factor without a decomposition, and whether it is one to rounding.
+
+    S from the Gram matrix is a polynomial of it, so it is symmetric, and Q = YS is the polar factor if only its columns
+    are orthonormal. The least effort relies on the Gram matrix for that, whose rounding errors are eps times a
+    condition number that is bounded by norms. The others measure Q'Q, and one more Newton-Schulz step with it restores
+    what rounding has cost.
+    """
+    xp = array_namespace(Y)
+    S, residual = _inverse_root(gram, PRODUCTS[effort])
+    Q, near = Y @ S, backend_of(Y).eps(Y) ** 0.5 / 2  # one step makes a rounding error of this
+    if effort == 0:
+        return (Q, S), (residual <= near) & (_row_norm(S) ** 2 * _row_norm(gram) <= _MILD)
+    E = Q.T @ Q
+    identity = identity_like(Y)
+    T = 1.5 * identity - 0.5 * E
+    return (Q @ T, S @ T), xp.max(xp.abs(E - identity)) <= near
+
+
+def _inverse_root(gram: Array, steps: int) -> tuple[Array, Array]:
+    """The inverse square root by Newton-Schulz steps, and the largest entry of S G S - I before the last one.
+
+    With H half the Gram matrix, scaled so that its eigenvalues are at most 1, a step is T = 3/2 I - H, H <- T H T,
+    S <- S T: eigenvalues in (0, 3/2) tend to 1/2.
+    """
+    xp = array_namespace(gram)
+    identity = identity_like(gram)
+    three_halves = 1.5 * identity
+    scale = xp.maximum(2 * xp.linalg.trace(gram) / gram.shape[0], _row_norm(gram))
+    H = gram / scale
+    S = identity * xp.sqrt(2 / scale)
+    for left in range(steps, 0, -1):
+        T = three_halves - H
+        S = S @ T
+        if left > 1:
+            H = T @ (H @ T)
+    return S, 2 * xp.max(xp.abs(H - 0.5 * identity))
+
+
+def _row_norm(S: Array) -> Array:
+    """The largest sum of magnitudes in a column: no eigenvalue of a symmetric matrix exceeds it."""
+    xp = array_namespace(S)
+    return xp.max(xp.sum(xp.abs(S), axis=0))
+
+
+def _by_decomposition(Y: Array, gram: Array) -> tuple[Array, Array]:
+    xp, backend = array_namespace(Y), backend_of(Y)
+    with backend.quiet():
         finite = xp.isfinite(xp.sum(gram))
     return backend.cond(finite, _by_gram, _by_svd_if_finite, Y, gram)
 

@@ -80,14 +80,18 @@ class Selection(LinearMap):
     def __call__(self, X: Array) -> Array:
         self.check(X.shape[0], "A Selection")
         xp = array_namespace(X)
-        return xp.take(X, xp.asarray(self._index, device=device(X)), axis=0)
+        return xp.take(X, self._moved(self._index, X), axis=0)
+
+    def _moved(self, index: np.ndarray[Any, Any], like: Array) -> Array:
+        """An index array where X is; moved once, because a device waits for each copy."""
+        return backend_of(like).index(index, like, vars(self).setdefault("_kept", {}))
 
     def adjoint(self, Z: Array) -> Array:
         # Rows are gathered, not scattered: the standard has no addition at an index.
         require(Z.shape[0] == len(self.chosen), f"Wanted {len(self.chosen)} chosen rows; given {Z.shape[0]}.")
         xp = array_namespace(Z)
         padded = xp.concat([Z, xp.zeros_like(Z[:1, :])], axis=0)
-        first, *more = (xp.take(padded, xp.asarray(place, device=device(Z)), axis=0) for place in self._places)
+        first, *more = (xp.take(padded, self._moved(place, Z), axis=0) for place in self._places)
         return sum(more, start=first)
 
     def rows(self, n: int) -> int:

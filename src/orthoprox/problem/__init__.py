@@ -3,9 +3,14 @@
 from orthoprox.problem.measures import (
     Certificate,
     Criticality,
+    Numbers,
+    Sizes,
     criticality,
+    distances,
     nonzeros,
+    numbers,
     relative_criticality,
+    shares,
     sparsity,
 )
 from orthoprox.problem.point import Point, extrapolate
@@ -14,11 +19,16 @@ from orthoprox.problem.problem import Problem
 __all__ = [
     "Certificate",
     "Criticality",
+    "Numbers",
     "Point",
     "Problem",
+    "Sizes",
     "criticality",
+    "distances",
     "extrapolate",
     "nonzeros",
+    "numbers",
     "relative_criticality",
+    "shares",
     "sparsity",
 ]

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from array_api_compat import is_array_api_obj
+
+from orthoprox._fields import parts
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
-from orthoprox._types import Array
+from orthoprox._types import Array, Scalar
 from orthoprox.problem.point import Point
 
 if TYPE_CHECKING:
     from orthoprox.problem.problem import Problem
+
+NEGLIGIBLE = 1e-6
+"""Entries up to this size count as zeros in what is reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,29 +57,52 @@ class Criticality(NamedTuple):
 
 def criticality(problem: Problem, certificate: Certificate) -> Criticality:
     """Measure how far a triple is from a critical point."""
+    return Criticality(*(float(part) for part in distances(problem, certificate)))
+
+
+def distances(problem: Problem, certificate: Certificate) -> tuple[Scalar, Scalar, Scalar]:
+    """The parts of Crit where the arrays are, so that a compiled program can compute them."""
     point, y, z = certificate.point, certificate.y, certificate.z
     gradient = problem.f.gradient_at(point.X, point.HX)
     G = gradient - problem.g.subgradient(point.X) + problem.A.adjoint(z)
     primal = norm(point.AX - y)
     dual = problem.h.subgradient_distance(y, z)
     stationarity = norm(problem.M.tangent(point.X, G))
-    return Criticality(float(primal), float(dual), float(stationarity))
+    return primal, dual, stationarity
+
+
+class Sizes(NamedTuple):
+    """The sizes to which the parts of Crit are compared."""
+
+    gradients: Scalar
+    y: Scalar
+    z: Scalar
+
+
+def sizes(problem: Problem, certificate: Certificate) -> Sizes:
+    """Of the gradients of f and g, of y and of z."""
+    X, y, z = certificate.point.X, certificate.y, certificate.z
+    gradients = norm(problem.f.gradient_at(X, certificate.point.HX)) + norm(problem.g.subgradient(X))
+    return Sizes(gradients, norm(y), norm(z))
 
 
 def relative_criticality(problem: Problem, certificate: Certificate, parts: Criticality) -> Criticality:
-    """The parts of Crit as shares of what they compare, in which the units of the data cancel.
+    """The parts of Crit as shares of what they compare, in which the units of the data cancel."""
+    return shares(problem, parts, sizes(problem, certificate))
+
+
+def shares(problem: Problem, parts: Criticality, of: Sizes) -> Criticality:
+    """The relative Crit from the sizes that it compares.
 
     The primal part is a share of the sizes of A(X) and y, stationarity one of the sizes of the gradients, and the dual
     part one of the sizes of z and of the gradients.
     """
-    X, y, z, a = certificate.point.X, certificate.y, certificate.z, problem.A.norm
-    root = math.sqrt(problem.M.r)
+    a, root = problem.A.norm, math.sqrt(problem.M.r)
     # L_f |X| stands for a gradient that vanishes at the solution, as |A| |X| does for A(X).
-    gradient = norm(problem.f.gradient_at(X, certificate.point.HX)) + norm(problem.g.subgradient(X))
-    slope = (problem.f.lipschitz or 0.0) * root + float(gradient) + a * float(norm(z))
+    slope = (problem.f.lipschitz or 0.0) * root + float(of.gradients) + a * float(of.z)
     return Criticality(
-        _share(parts.primal, a * root + float(norm(y))),
-        _share(parts.dual, float(norm(z)) + (slope / a if a > 0 else 0.0)),
+        _share(parts.primal, a * root + float(of.y)),
+        _share(parts.dual, float(of.z) + (slope / a if a > 0 else 0.0)),
         _share(parts.stationarity, slope),
     )
 
@@ -81,13 +112,43 @@ def _share(part: float, whole: float) -> float:
     return part / max(part, whole) if part > 0 else part
 
 
-def nonzeros(X: Array, tolerance: float = 1e-6) -> int:
+class Numbers(NamedTuple):
+    """All that a run records of a state; each is a number where the arrays are, until it is fetched."""
+
+    objective: Scalar
+    primal: Scalar
+    dual: Scalar
+    stationarity: Scalar
+    gradients: Scalar
+    y: Scalar
+    z: Scalar
+    infeasibility: Scalar
+    nonzeros: Scalar
+    finite: Scalar
+    """Whether everything in the state is."""
+
+
+def numbers(problem: Problem, X: Array, certificate: Certificate, state: Any) -> Numbers:
+    """Measure a feasible point and its certificate in one go, without a word to the host."""
+    xp = array_namespace(X)
+    arrays = [part for part in parts(state) if is_array_api_obj(part) and xp.isdtype(part.dtype, "real floating")]
+    return Numbers(
+        problem.objective(certificate.point),
+        *distances(problem, certificate),
+        *sizes(problem, certificate),
+        problem.M.infeasibility(X),
+        xp.sum(xp.astype(xp.abs(X) > NEGLIGIBLE, X.dtype)),
+        functools.reduce(operator.and_, (xp.all(xp.isfinite(array)) for array in arrays)),
+    )
+
+
+def nonzeros(X: Array, tolerance: float = NEGLIGIBLE) -> int:
     """The number of entries larger than the tolerance in magnitude."""
     xp = array_namespace(X)
     return int(xp.count_nonzero(xp.abs(X) > tolerance))
 
 
-def sparsity(X: Array, tolerance: float = 1e-6) -> float:
+def sparsity(X: Array, tolerance: float = NEGLIGIBLE) -> float:
     """The fraction of entries that are zero, up to the tolerance."""
     rows, columns = X.shape
     return 1.0 - nonzeros(X, tolerance) / int(rows * columns)

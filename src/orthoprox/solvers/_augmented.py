@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orthoprox._linalg import inner
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._schedules import PenaltyRule
@@ -39,9 +40,18 @@ def lagrangian_change(problem: Problem, now: Point, new: Point, y: Array, z: Arr
     return problem.f.change(now.X, now.HX, new.X, new.HX) + quadratic - concave
 
 
-def prox_point(problem: Problem, y: Array, penalty: PenaltyRule, t: int) -> Array:
+def prox_point(problem: Problem, y: Array, penalty: PenaltyRule, t: Scalar) -> Array:
     """The paper's y-breve, the partner of y where the zeros are exact; y is that of iteration t.
 
     By Lemma 2.5 it is the prox of y at the smoothing of the step that computed y, so a state need not keep it.
     """
-    return y if t == 0 or penalty.tau == 0 else problem.h.prox(y, penalty.tau / penalty.at(t - 1))
+    if penalty.tau == 0:
+        return y
+    return unless_first(t, y, problem.h.prox(y, penalty.tau / penalty.at(abs(t - 1))))
+
+
+def unless_first(t: Scalar, first: Array, later: Array) -> Array:
+    """One array before the first iteration, another after it; t may be a number that a compiled program computes."""
+    if isinstance(t, int):
+        return first if t == 0 else later
+    return array_namespace(first).where(t == 0, first, later)

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from orthoprox._types import Array
 from orthoprox.maps import Identity
-from orthoprox.problem import Certificate, Criticality, Problem
+from orthoprox.problem import Certificate, Criticality, Numbers, Problem, numbers
 from orthoprox.terms import EntrywiseTerm, Zero
 
 
@@ -126,6 +126,8 @@ class Solver(abc.ABC, Generic[S]):
     scope: ClassVar[Scope]
     compilable: ClassVar[bool] = True
     """Whether the step may be handed to a library's compiler."""
+    stackable: ClassVar[bool | None] = None
+    """Whether many runs can take their steps together; by default where steps can be compiled."""
     auto_start: ClassVar[bool] = False
     """Whether a run without X0 begins where ``starts.Auto`` says; published methods begin at a random point."""
 
@@ -190,6 +192,10 @@ class Solver(abc.ABC, Generic[S]):
     def warm(self) -> Self:
         """The same method for a start near a solution: one that explores first stays near its start instead."""
         return self
+
+    def numbers(self, problem: Problem, state: S) -> Numbers:
+        """What is recorded of a state, computed where its arrays are."""
+        return numbers(problem, self.point(state), self.certificate(problem, state), state)
 
     def measured(self, state: S) -> Measured | None:
         """F and Crit at the certificate, where the step has worked them out already; None where it has not."""

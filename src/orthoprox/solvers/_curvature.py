@@ -27,7 +27,7 @@ def lipschitz_near(problem: Problem, X: Array) -> float:
     L = problem.f.lipschitz
     if L is None:
         L = local_lipschitz(problem, X)
-    return L if L > 0 or problem.A.norm > 0 else 1.0
+    return L if problem.A.norm > 0 or L > 0 else 1.0
 
 
 def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:

@@ -57,6 +57,8 @@ class PenaltyRule:
         """beta^0 >= 2 tau W_h, so that the smoothed h is (1/mu)-smooth from the first iteration on."""
         if self.beta0 is None:
             raise ValueError(f"{name} has no beta0 yet: pass one, or use solver.for_problem(problem).")
+        if not isinstance(self.beta0, (int, float)):
+            return  # one of many runs, each of which was checked alone
         least = 2 * self.tau * problem.h.weak_convexity
         require(
             not self.strict_theory or self.beta0 >= least * (1 - 1e-12),

@@ -150,8 +150,8 @@ class OADMMRR(Solver[OADMMRRState]):
         _, new, trials, accepted = backtrack(trial, b / beta, self.gamma, self.delta * inner(D, D), slack)
         new = select(accepted, new, now)
         # Products that are carried along drift by rounding.
-        stale = (state.t + 1) % self.refresh == 0
-        new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)
+        fresh = (state.t + 1) % self.refresh != 0
+        new = backend.usually(fresh, lambda point: point, lambda point: problem.at(point.X), new)
 
         # S3 and S4: minimise the smoothed h; over-relaxed dual ascent
         y_new = envelope_prox(h, new.AX + z / beta, mu, beta)[0]

@@ -13,7 +13,7 @@ from orthoprox._fields import DERIVED, derive, replace, require
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds.stiefel import Retraction
 from orthoprox.problem import Certificate, Point, Problem
-from orthoprox.solvers._augmented import smooth_part_gradient
+from orthoprox.solvers._augmented import smooth_part_gradient, unless_first
 from orthoprox.solvers._base import Scope, Solver
 from orthoprox.solvers._curvature import backtrack_lipschitz, lipschitz_near, local_lipschitz
 from orthoprox.solvers._schedules import in_units_of_map
@@ -158,8 +158,6 @@ class RADMM(Solver[RADMMState]):
         return state.now.X
 
     def certificate(self, problem: Problem, state: RADMMState) -> Certificate:
-        if state.t == 0:
-            return Certificate(state.now, state.y, state.z)
         # y + z/beta is the centre of the last y-step, so this is the prox point, where the zeros are exact.
         y_breve = problem.h.prox(state.y + state.z / self.beta, self.mu + 1 / self.beta)
-        return Certificate(state.now, y_breve, state.z)
+        return Certificate(state.now, unless_first(state.t, state.y, y_breve), state.z)

@@ -171,8 +171,8 @@ class SPGMRR(Solver[SPGMRRState]):
             eta, new, change, trials = backend.while_loop(refused, halve, first)
             new = select(change <= slack - wanted * eta, new, now)
         # Products that are carried along drift by rounding.
-        stale = (state.t + 1) % self.refresh == 0
-        new = backend.cond(stale, lambda point: problem.at(point.X), lambda point: point, new)
+        fresh = (state.t + 1) % self.refresh != 0
+        new = backend.usually(fresh, lambda point: point, lambda point: problem.at(point.X), new)
         eta, calm = (state.eta, state.calm) if self.length == "fixed" else self._next_step_size(state, trials)
         return SPGMRRState(t=state.t + 1, now=new, mu0=state.mu0, eta=eta, calm=calm, trials=trials)
 

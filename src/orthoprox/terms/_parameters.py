@@ -40,7 +40,10 @@ def check_broadcasts(small: Array, y: Array, name: str) -> None:
 
 def as_scalar(value: Scalar, y: Array) -> Array:
     """A number as an array without dimensions, of the float type and on the device of y."""
-    return array_namespace(y).asarray(value, dtype=y.dtype, device=device(y))
+    xp = array_namespace(y)
+    if isinstance(value, (int, float)):
+        return xp.full((), value, dtype=y.dtype, device=device(y))  # filled in there, where a copy would be waited for
+    return xp.asarray(value, dtype=y.dtype, device=device(y))
 
 
 def check_callable(function: Any, name: str) -> None:

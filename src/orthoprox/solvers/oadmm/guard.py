@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from orthoprox._deadline import is_over
 from orthoprox._fields import replace
 from orthoprox._types import Array
+from orthoprox.backends import backend_of
 from orthoprox.problem import Certificate, Problem
 from orthoprox.solvers._base import Measured, S, Scope, Solver
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
@@ -109,10 +109,7 @@ class Guarded(Solver[_Both]):
     def _refuse(self, problem: Problem, state: _Both, new: _Both) -> _Both:
         """Let the safe method go on from its own iterates; the fast one stays where it is unless that point passes."""
         safe = self._begin(problem, state) if state.safe is None else state.safe
-        for _ in range(self.block):
-            if is_over():
-                break
-            safe = self.safe.step(problem, safe)
+        safe = backend_of(self.safe.point(safe)).repeat(self.safe.step, problem, safe, self.block)
         at = self.safe.certificate(problem, safe)
         there = measure(problem, at.point, at.y, at.z)
         new = replace(new, safe=safe, fast=self.fast.tighten(problem, new.fast))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orthoprox._linalg import norm, rounding
-from orthoprox._types import Array
-from orthoprox.problem import Certificate, Criticality, Point, Problem, criticality
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of, either, speculation
+from orthoprox.problem import Certificate, Criticality, Point, Problem, distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +47,21 @@ class Iterate:
 def measure(problem: Problem, point: Point, y: Array, z: Array) -> Iterate:
     """The triple with its objective and criticality."""
     at = Certificate(point, y, z)
-    parts = criticality(problem, at)
-    gradient, size = float(norm(problem.f.gradient_at(point.X, point.HX))), float(norm(point.AX))
-    scale = gradient or problem.h.lipschitz_constant(problem.shape) * problem.A.norm or 1.0
-    unit = scale / size if size > 0 else 1.0
+    if speculation() is None:
+        objective, *apart, gradient, size = backend_of(point.X).evaluate(_numbers, problem, at)
+    else:
+        objective, *apart, gradient, size = _numbers(problem, at)
+    parts = Criticality(*apart)
+    scale = either(gradient > 0, gradient, problem.h.lipschitz_constant(problem.shape) * problem.A.norm or 1.0)
+    unit = either(size > 0, scale / either(size > 0, size, 1.0), 1.0)
     crit = unit * parts.primal + parts.dual + parts.stationarity
-    return Iterate(at, float(problem.objective(point)), parts, crit, scale)
+    return Iterate(at, objective, parts, crit, scale)
+
+
+def _numbers(problem: Problem, at: Certificate) -> tuple[Scalar, ...]:
+    point = at.point
+    gradient = norm(problem.f.gradient_at(point.X, point.HX))
+    return problem.objective(point), *distances(problem, at), gradient, norm(point.AX)
 
 
 def is_better(one: Iterate, other: Iterate, even: float) -> bool:

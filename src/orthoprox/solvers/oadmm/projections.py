@@ -7,14 +7,16 @@ lets the iterates roam and pass by shallow minima; it rises until they settle.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from orthoprox._deadline import is_over
 from orthoprox._fields import replace
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
-from orthoprox._types import Array
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of, either, known, larger, speculation
+from orthoprox.backends._tree import select
 from orthoprox.maps import Identity
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._base import Scope
@@ -34,12 +36,23 @@ class ProjectionsState:
     """How often the penalty has risen: after blocks that did not bring Crit down."""
 
 
+@dataclass(frozen=True, eq=False)
+class Triple:
+    """What an iteration changes, and its penalty."""
+
+    now: Point
+    y: Array
+    z: Array
+    beta: Scalar
+
+
 class Penalties(NamedTuple):
     """The first penalty and the last one, and whether X is turned before f is linearised."""
 
-    first: float
-    last: float
-    turns: bool
+    first: Scalar
+    last: Scalar
+    turns: Any
+    """True or False; on a device where many runs go together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +76,7 @@ class Projections(Block[ProjectionsState]):
     """
 
     name: ClassVar[str] = "oadmm: projections"
+    stackable: ClassVar[bool | None] = True
     summary: ClassVar[str] = "ADMM by projections, with a penalty that fits the problem"
     scope: ClassVar[Scope] = Scope(any_map=False)
 
@@ -88,51 +102,34 @@ class Projections(Block[ProjectionsState]):
         return ProjectionsState(t=state.t + 1, at=at, rises=state.rises + self._rises(state, at))
 
     def iterate_block(
-        self, problem: Problem, now: Point, y: Array, z: Array, beta: float, turns: bool
+        self, problem: Problem, now: Point, y: Array, z: Array, beta: Scalar, turns: Any
     ) -> tuple[Point, Array, Array]:
         """The iterations of a block, with one penalty."""
-        f, g, h, M = problem.f, problem.g, problem.h, problem.M
-        with_g = not isinstance(g, Zero)
-        for _ in range(self.block):
-            if is_over():
-                break
-            G = f.gradient_at(now.X, now.HX)
-            W = beta * y - z
-            if with_g:
-                # At y, which has exact zeros: at X the k largest of fewer entries would include rounding errors.
-                W = W + g.subgradient(y)
-            if turns:
-                # f(XQ) = f(X): linearised where XQ is nearest to W, it does not hold X back from turning.
-                G = G @ M.project(now.X.T @ W)
-            X = M.project(W - G)
-            u = X + z / beta
-            y = h.prox(u, 1 / beta)
-            z = beta * (u - y)
-            now = Point(X, f.product(X), X)
-        return now, y, z
+        last = backend_of(now.X).repeat(_iteration(turns), problem, Triple(now, y, z, beta), self.block)
+        return last.now, last.y, last.z
 
     def penalties(self, problem: Problem, now: Point, z: Array) -> Penalties:
         """The penalties at a point with a subgradient z of h near it; no less than h's prox needs."""
-        kink, least = kinks(problem, now), 2 * problem.h.weak_convexity
-        last = max(self.settle * curvature(problem, now, z), least)
-        if problem.f.rotation_invariant and kink > 0 and last > self.tuning.steep * kink:
-            first, most = self.tuning.turn_first * kink, self.tuning.turn_last * kink
-            return Penalties(max(first, least), max(min(last, most), least), True)
-        return Penalties(max(self.roam * kink, least) or last, last, False)
+        kink, least, tuning = kinks(problem, now), 2 * problem.h.weak_convexity, self.tuning
+        last = larger(self.settle * curvature(problem, now, z), least)
+        turns = (kink > 0) & (last > tuning.steep * kink) if problem.f.rotation_invariant else False
+        roaming = larger(self.roam * kink, least)
+        first = either(turns, larger(tuning.turn_first * kink, least), either(roaming > 0, roaming, last))
+        turned = larger(either(last < tuning.turn_last * kink, last, tuning.turn_last * kink), least)
+        return Penalties(first, either(turns, turned, last), turns)
 
-    def penalty(self, found: Penalties, rises: int) -> float:
+    def penalty(self, found: Penalties, rises: Scalar) -> Scalar:
         """From the first penalty to the last one in equal ratios, and a little beyond."""
-        if rises < self.explore:
-            share = rises / self.explore
-            return float(found.first * (found.last / found.first) ** share)  # exact in any unit
-        beyond = min(rises - self.explore, math.log(self.tuning.most, self.tuning.rise))
-        return float(found.last * self.tuning.rise**beyond)
+        share = either(rises < self.explore, rises / max(self.explore, 1), 1.0)
+        rising = found.first * (found.last / found.first) ** share  # exact in any unit
+        over, most = rises - self.explore, math.log(self.tuning.most, self.tuning.rise)
+        beyond = either(over < most, over, most)
+        return known(either(rises < self.explore, rising, found.last * self.tuning.rise ** (1.0 * beyond)))
 
-    def _rises(self, state: ProjectionsState, at: Iterate) -> int:
+    def _rises(self, state: ProjectionsState, at: Iterate) -> Scalar:
         """Whether the next penalty is higher: where Crit does not fall by itself and the iterates roam or are wild."""
-        if at.crit < self.tuning.falls * state.at.crit:
-            return 0
-        return int(self.roams(state) or at.crit > self.tuning.wild * at.scale)
+        higher = self.roams(state) | (at.crit > self.tuning.wild * at.scale)
+        return either(at.crit < self.tuning.falls * state.at.crit, 0, 1 * higher)
 
     def roams(self, state: ProjectionsState) -> bool:
         """Whether the penalty is still below its last value."""
@@ -148,19 +145,65 @@ class Projections(Block[ProjectionsState]):
         return state.t * self.block
 
 
-def kinks(problem: Problem, now: Point) -> float:
+def project(problem: Problem, at: Triple) -> Triple:
+    """One iteration."""
+    return _project(problem, at, problem.f.gradient_at(at.now.X, at.now.HX), _pull(problem, at))
+
+
+def turn_and_project(problem: Problem, at: Triple) -> Triple:
+    """One iteration with f linearised at the XQ nearest to W: f(XQ) = f(X), so it does not hold X back from turning."""
+    W = _pull(problem, at)
+    G = problem.f.gradient_at(at.now.X, at.now.HX) @ problem.M.project(at.now.X.T @ W)
+    return _project(problem, at, G, W)
+
+
+def _iteration(turns: Any) -> Callable[[Problem, Triple], Triple]:
+    """The iteration to repeat; one that chooses by itself where the choice is on a device."""
+    if isinstance(turns, bool):
+        return turn_and_project if turns else project
+
+    def choose(problem: Problem, at: Triple) -> Triple:
+        program = speculation()
+        assert program is not None
+        with program.only_where(turns):
+            turned = turn_and_project(problem, at)
+        found: Triple = select(turns, backend_of(at.y).where, turned, project(problem, at))
+        return found
+
+    return choose
+
+
+def _pull(problem: Problem, at: Triple) -> Array:
+    """W = beta y - z + xi."""
+    W = at.beta * at.y - at.z
+    if isinstance(problem.g, Zero):
+        return W
+    # At y, which has exact zeros: at X the k largest of fewer entries would include rounding errors.
+    return W + problem.g.subgradient(at.y)
+
+
+def _project(problem: Problem, at: Triple, G: Array, W: Array) -> Triple:
+    X = problem.M.project(W - G)
+    u = X + at.z / at.beta
+    y = problem.h.prox(u, 1 / at.beta)
+    z = at.beta * (u - y)
+    return Triple(Point(X, problem.f.product(X), X), y, z, at.beta)
+
+
+def kinks(problem: Problem, now: Point) -> Scalar:
     """The penalty at which the prox of h moves entries of A(X) by as much as they are large in the mean."""
-    size = float(norm(now.AX))
-    return problem.h.lipschitz_constant(problem.shape) / size if size > 0 else 1.0
+    size, slope = known(norm(now.AX)), problem.h.lipschitz_constant(problem.shape)
+    return either(size > 0, slope / either(size > 0, size, 1.0), 1.0)
 
 
-def curvature(problem: Problem, now: Point, z: Array) -> float:
+def curvature(problem: Problem, now: Point, z: Array) -> Scalar:
     """What the penalty has to outweigh: the downward curvature of F along the manifold, or the kinks of h.
 
     The first is L_f plus the mean eigenvalue of the multiplier X'(grad f + z) of the constraint.
     """
     xp, r = array_namespace(now.X), problem.M.r
-    L = problem.f.lipschitz or 0.0
+    L = 0.0 if problem.f.lipschitz is None else problem.f.lipschitz
     pull = problem.f.gradient_at(now.X, now.HX) - problem.g.subgradient(now.X) + z
-    multiplier = float(xp.sum(now.X * pull)) / r
-    return max(L + multiplier, kinks(problem, now)) or 1.0
+    multiplier = known(xp.sum(now.X * pull)) / r
+    found = larger(L + multiplier, kinks(problem, now))
+    return either(found > 0, found, 1.0)

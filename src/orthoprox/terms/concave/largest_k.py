@@ -60,4 +60,4 @@ class LargestK(ConvexTerm):
     def subgradient(self, X: Array) -> Array:
         # Among equal magnitudes the first ones by index are chosen, so that runs can be repeated.
         xp = array_namespace(X)
-        return xp.where(backend_of(X).top_k_mask(xp.abs(X), self.k), self.weight * xp.sign(X), 0.0)
+        return xp.where(backend_of(X).top_k_mask(xp.abs(X), self.k), self.weight * backend_of(X).sign(X), 0.0)

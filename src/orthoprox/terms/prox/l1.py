@@ -56,4 +56,4 @@ class L1(EntrywiseTerm, ConvexTerm):
         return xp.where(y > 0, w, -w), xp.where(y < 0, -w, w)
 
     def subgradient(self, y: Array) -> Array:
-        return self.weight * array_namespace(y).sign(y)
+        return self.weight * backend_of(y).sign(y)

@@ -54,4 +54,4 @@ class LInf(ProximableTerm, ConvexTerm):
     def subgradient(self, y: Array) -> Array:
         # The first of the largest entries, or nothing at zero.
         xp = array_namespace(y)
-        return self.weight * xp.where(backend_of(y).top_k_mask(xp.abs(y), 1), xp.sign(y), 0.0)
+        return self.weight * xp.where(backend_of(y).top_k_mask(xp.abs(y), 1), backend_of(y).sign(y), 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orthoprox._checks import check_weight
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
 from orthoprox.terms._base import EntrywiseTerm
 from orthoprox.terms._parameters import as_scalar, check_number
 
@@ -58,7 +59,7 @@ class LogSum(EntrywiseTerm):
     def prox(self, y: Array, mu: Scalar) -> Array:
         xp = array_namespace(y)
         v, _ = self._sizes(xp.abs(y), as_scalar(mu * self.weight, y))
-        return xp.sign(y) * v
+        return backend_of(y).sign(y) * v
 
     def prox_slope(self, y: Array, mu: Scalar) -> Array:
         # From (v - y)(v + eps) + t = 0: the slope is (v + eps) / root.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orthoprox._checks import check_weight
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
 from orthoprox.terms._base import EntrywiseTerm
 from orthoprox.terms._parameters import as_scalar, check_number
 
@@ -67,7 +68,7 @@ class MCP(EntrywiseTerm):
         shrunk = xp.clip((self.gamma / gap) * (size - t * self.lam), 0.0, None)
         # Firm thresholding while the problem is convex; beyond, the better of 0 and y.
         v = xp.where(firm, xp.minimum(shrunk, size), xp.where(size > self._jump(t), size, 0.0))
-        return xp.sign(y) * v
+        return backend_of(y).sign(y) * v
 
     def prox_slope(self, y: Array, mu: Scalar) -> Array:
         xp = array_namespace(y)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orthoprox._checks import check_weight
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
 from orthoprox.terms._base import ConvexTerm, EntrywiseTerm
 
 
@@ -41,7 +42,7 @@ class NegativePart(EntrywiseTerm, ConvexTerm):
         return self.weight * xp.sum(xp.clip(-y, 0.0, None))
 
     def prox(self, y: Array, mu: Scalar) -> Array:
-        return y - array_namespace(y).clip(y, -(mu * self.weight), 0.0)
+        return y - backend_of(y).clip(y, -(mu * self.weight), 0.0)
 
     def prox_slope(self, y: Array, mu: Scalar) -> Array:
         return array_namespace(y).astype((y >= 0) | (y <= -(mu * self.weight)), y.dtype)

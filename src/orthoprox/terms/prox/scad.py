@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orthoprox._checks import check_weight
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
 from orthoprox.terms._base import EntrywiseTerm
 from orthoprox.terms._parameters import as_scalar, check_number
 
@@ -69,7 +70,7 @@ class SCAD(EntrywiseTerm):
         low, high, gap = self._pieces(t)
         soft = xp.clip(size - t * self.lam, 0.0, None)
         bent = ((self.a - 1) * size - (self.a * self.lam) * t) / gap
-        return xp.sign(y) * xp.where(size <= low, soft, xp.where(size <= high, bent, size))
+        return backend_of(y).sign(y) * xp.where(size <= low, soft, xp.where(size <= high, bent, size))
 
     def prox_slope(self, y: Array, mu: Scalar) -> Array:
         xp = array_namespace(y)

@@ -1,0 +1,142 @@
+"""Steps without branches, as a device records them: the same numbers, and what happens where an assumption fails."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backends.problems import PROBLEMS, N, R
+from orthoprox import Critical, Iterations, Problem, Recorder, Seconds, Stiefel, named, solve
+from orthoprox.backends._speculation import speculate, speculation
+from orthoprox.backends._tree import flatten
+from orthoprox.models import sparse_pca
+from orthoprox.terms import L1, Linear, Smooth
+
+pytestmark = pytest.mark.backends
+METHODS = ("oadmm-ep", "oadmm-rr", "radmm", "spgm-ep", "spgm-rr", "socm", "rsg", "subgradient")
+
+
+@pytest.fixture
+def graphs(torch, monkeypatch) -> Any:
+    """Record on the CPU too, where a recording is called instead of a graph, and from the first step on."""
+    from orthoprox.backends import _graphs
+    from orthoprox.backends import torch as backend
+
+    monkeypatch.setattr(backend, "RECORDED", {"cpu", "cuda"})
+    monkeypatch.setattr(_graphs, "ENOUGH", 0)
+    monkeypatch.setattr(_graphs, "LIBRARY", library := _graphs.Library())
+    monkeypatch.setattr(backend, "LIBRARY", library)
+    return _graphs
+
+
+def programs(graphs: Any, problem: Problem) -> list[Any]:
+    return [known for known in graphs.LIBRARY._of(problem).values() if isinstance(known, graphs.Program)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["l1 minus largest-k", "stack of three", "entries, scad minus largest-k"])
+def test_recorded_steps_are_those_of_numpy(graphs, torch, method, name):
+    """Also across a refresh of products that are carried along, which no program has."""
+    make = PROBLEMS[name]
+    X0, there = make(np.asarray).M.random(3), make(torch.tensor)
+    rule, solver = Iterations(55), named(method)
+    here = solve(make(np.asarray), solver, X0=X0, stop=rule)
+    other = solve(there, solver, X0=torch.tensor(X0), stop=rule, record=Recorder(every=20))
+    assert np.max(np.abs(here.X - other.X.numpy())) < 1e-9
+    assert other.objective == pytest.approx(here.objective, abs=1e-9)
+    assert (other.iterations, type(other.state.t)) == (55, int)
+    assert programs(graphs, there) and not any(program.given_up for program in programs(graphs, there))
+    assert list(other.history.iteration) == [0, 20, 40, 55]
+
+
+def test_the_default_solver_records_its_blocks_and_measurements(graphs, torch):
+    D = np.random.default_rng(1).standard_normal((60, 20)) * np.linspace(3, 0.5, 20)
+    here, there = (sparse_pca(a, n_components=3, weight=2.0) for a in (D, torch.tensor(D)))
+    rule = Iterations(200) | Critical(1e-7)
+    one, other = solve(here, stop=rule), solve(there, stop=rule)
+    assert one.converged and other.converged
+    assert other.objective == pytest.approx(one.objective, rel=1e-9)
+    assert any(isinstance(known, graphs.Numbers) for known in graphs.LIBRARY._of(there).values())
+    assert programs(graphs, there) and other.compile_seconds > 0 == one.compile_seconds
+
+
+def test_a_wrong_assumption_is_noticed_and_the_step_taken_with_its_branches(graphs, torch):
+    """A projection of a rank-deficient matrix needs an SVD, which no program has."""
+    cliff = Smooth(lambda X: (0 * X.sum(), 0 * X), lipschitz=1.0)
+    problem = Problem.of(cliff + 1e-9 * L1(), over=Stiefel(N, R))
+    flat = torch.zeros((N, R), dtype=torch.float64)
+    flat[0, :] = 1.0
+
+    def collapse(problem: Problem, state: Any) -> Any:
+        return type(state)(problem.M.project(flat + 0 * state.X), state.count + 1)
+
+    from backends.counted import Counted
+
+    found = graphs.LIBRARY.repeat(collapse, problem, Counted(problem.M.random(0, like=flat), 0), 5, flat.device)
+    assert found.count == 5 and type(found.count) is int
+    assert np.allclose(found.X, problem.M.project(flat))
+    (program,) = programs(graphs, problem)
+    assert program._effort == 2  # more products were tried first
+
+
+def test_a_step_that_asks_the_host_runs_as_it_is(graphs, torch):
+    from backends.counted import Counted
+
+    problem = Problem.of(Linear(torch.ones((N, R), dtype=torch.float64)) + L1(), over=Stiefel(N, R))
+    calls = []
+
+    def ask(problem: Problem, state: Any) -> Any:
+        calls.append(1)
+        if speculation() is not None:
+            raise RuntimeError("called a synchronizing operation")
+        return type(state)(state.X + 0, state.count + 1)
+
+    found = graphs.LIBRARY.repeat(
+        ask, problem, Counted(problem.M.random(0, like=torch.zeros(1)), 0), 7, torch.device("cpu")
+    )
+    assert found.count == 7
+    assert programs(graphs, problem)[0].given_up
+
+
+def test_no_step_asks_the_host(torch):
+    """On a GPU such a question would end the recording: a mode of PyTorch's sees them on a CPU as well."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class NoQuestions(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            assert str(func) not in {"aten._local_scalar_dense.default", "aten.nonzero.default"}, func
+            return func(*args, **(kwargs or {}))
+
+    for make in PROBLEMS.values():
+        for method in METHODS:
+            problem = make(torch.tensor)
+            solver = named(method).for_problem(problem)
+            state = solver.step(problem, solver.init(problem, torch.tensor(make(np.asarray).M.random(3))))
+            tree = flatten(state)
+            leaves = [leaf if hasattr(leaf, "ndim") else torch.full((), float(leaf)) for leaf in tree.leaves]
+            with speculate(0), NoQuestions():
+                solver.step(problem, tree.build(leaves))
+                solver.numbers(problem, tree.build(leaves))
+
+
+def test_time_is_kept_between_recordings(graphs, torch):
+    D = torch.tensor(np.random.default_rng(0).standard_normal((400, 300)))
+    result = solve(
+        sparse_pca(D, n_components=5, weight=1.0), "oadmm-ep", stop=Seconds(0.3), record=Recorder(every=10**6)
+    )
+    assert 0.3 <= result.seconds < 1.3
+    assert result.iterations > 64
+
+
+@pytest.mark.parametrize("method", ["oadmm-ep", "oadmm-rr", "spgm-rr"])
+def test_loops_of_jax_without_branches(jax, monkeypatch, method):
+    from orthoprox.backends import jax as backend
+
+    monkeypatch.setattr(backend, "SPECULATIVE", {"cpu"})
+    make = PROBLEMS["l1 minus largest-k"]
+    X0, there = make(np.asarray).M.random(3), make(jax.numpy.asarray)
+    here = solve(make(np.asarray), method, X0=X0, stop=Iterations(55))
+    other = solve(there, method, X0=jax.numpy.asarray(X0), stop=Iterations(55), record=Recorder(every=25))
+    assert np.max(np.abs(here.X - np.asarray(other.X))) < 1e-9
+    (program,) = (known for known in backend._compiled[there].values() if isinstance(known, backend.Program))
+    assert program._loops and None not in program._loops and program._can_loop
