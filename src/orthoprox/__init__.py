@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
         When,
         iterate,
         solve,
+        solve_many,
     )
     from orthoprox.estimators import DualPCP as DualPCP
     from orthoprox.estimators import NonnegativePCA as NonnegativePCA
@@ -85,6 +86,7 @@ __all__ = [
     "iterate",
     "named",
     "solve",
+    "solve_many",
     "variance_bound",
 ]
 

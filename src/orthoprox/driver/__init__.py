@@ -1,6 +1,7 @@
 """The loop that runs a solver, its stopping rules and its observers."""
 
 from orthoprox.driver.checkpoint import Checkpoint
+from orthoprox.driver.many import solve_many
 from orthoprox.driver.observers import Observer, Progress, Recorder
 from orthoprox.driver.result import History, Result, RunFailed, Status
 from orthoprox.driver.snapshot import Snapshot
@@ -27,4 +28,5 @@ __all__ = [
     "When",
     "iterate",
     "solve",
+    "solve_many",
 ]

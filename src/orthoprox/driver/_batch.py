@@ -1,0 +1,241 @@
+"""Runs that go together, until each has ended by itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthoprox._fields import replace
+from orthoprox._linalg import rounding
+from orthoprox._types import Array
+from orthoprox.backends import backend_of, compile_seconds
+from orthoprox.driver._devices import Mover
+from orthoprox.driver._stack import NotOfOneShape
+from orthoprox.driver._together import States, Together
+from orthoprox.driver.observers import Recorder
+from orthoprox.driver.result import History, Result, Status
+from orthoprox.driver.start import check_user_functions, starting_point
+from orthoprox.driver.stopping import Look, Rule
+from orthoprox.driver.units import choose_units
+from orthoprox.problem import Criticality, Numbers, Problem
+from orthoprox.solvers import Solver
+from orthoprox.starts import Auto, Random, Start
+
+FloatArray = np.ndarray[Any, Any]
+FEW = 256
+"""A batch as small as this does not get faster by getting smaller."""
+_MOST = 64
+"""Steps between two looks at the clock."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One of many: its problem and where it begins."""
+
+    problem: Problem
+    X0: Array | Start | None
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What was measured of the runs that were under way."""
+
+    t: int
+    seconds: float
+    runs: FloatArray
+    found: Numbers
+
+    def columns(self, problem: Problem) -> dict[str, FloatArray]:
+        """One array for each column of a history."""
+        found, size = self.found, problem.M.n * problem.M.r
+        return {
+            "iteration": np.full(len(self.runs), self.t),
+            "seconds": np.full(len(self.runs), self.seconds),
+            "objective": found.objective,
+            "criticality": found.primal + found.dual + found.stationarity,
+            "primal": found.primal,
+            "dual": found.dual,
+            "stationarity": found.stationarity,
+            "infeasibility": found.infeasibility,
+            "sparsity": 1.0 - found.nonzeros / size,
+        }
+
+
+class Batch:
+    """Runs of one method that are led on together."""
+
+    def __init__(self, runs: Sequence[Run], method: Solver[Any], rule: Rule, record: Recorder, move: Mover) -> None:
+        self._runs, self._rule, self._record, self._move = runs, rule, record, move
+        self._compiled, self._since = compile_seconds(), time.perf_counter()
+        self._solvers = [_fitted(run, method) for run in runs]
+        self._names, X0 = _points(runs, Auto() if method.auto_start else Random())
+        self._together = Together([run.problem for run in runs], self._solvers, X0, move)
+        self._active = np.arange(len(runs))
+        """Which runs the states are of."""
+        self._ended = np.zeros(len(runs), dtype=bool)
+        """Which of all runs have ended."""
+        self._rows: list[Row] = []
+        self._results: dict[int, Result[Any]] = {}
+        sizes = [(run.problem.f.lipschitz or 0.0, run.problem.A.norm) for run in runs]
+        self._lipschitz, self._norms = np.asarray(sizes).T
+
+    def run(self) -> list[Result[Any]]:
+        """Lead all runs to their ends."""
+        found, states = self._together.begin()
+        if any(status is not None for status in self._look(0, found)):
+            raise NotOfOneShape("A run that ends where it begins is solved alone.")
+        t, before = 1, states
+        while True:
+            statuses = self._look(t, self._together.numbers(states))
+            self._finish(t, statuses, states, before)
+            if self._ended.all():
+                return self._with_histories()
+            before = states = self._shrink(states)
+            states, t = self._advance(states, t)
+
+    def _advance(self, states: States, t: int) -> tuple[States, int]:
+        """Go on until somebody has to look, or the time is over."""
+        target = t + min(self._rule.rest(t), self._record.rest(t))
+        while t < target:
+            count = min(target - t, _MOST)
+            states, t = self._together.advance(states, count), t + count
+            if self._rule.seconds is not None and self._seconds() >= self._rule.seconds:
+                break
+        return states, t
+
+    def _shrink(self, states: States) -> States:
+        """Go on without the runs that have ended, once only a quarter is left: a smaller batch is compiled anew."""
+        kept = np.flatnonzero(~self._ended[self._active])
+        if len(kept) > len(self._active) // 4 or len(self._active) <= FEW:
+            return states
+        self._together, states = self._together.take(states, kept)
+        self._active = self._active[kept]
+        return states
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._since - (compile_seconds() - self._compiled)
+
+    # ------------------------------------------------------------------ what rules see
+
+    def _look(self, t: int, found: Numbers) -> list[Status | None]:
+        """Record an iteration, and ask the rule about each run."""
+        self._rows.append(Row(t, self._seconds(), self._active, found))
+        verdicts = self._rule.many(self._as_seen(t, found, self._active))
+        total = found.primal + found.dual + found.stationarity
+        broken = ~((found.finite > 0) & np.isfinite(found.objective) & np.isfinite(total))
+        return [Status.NOT_FINITE if wrong else verdict for wrong, verdict in zip(broken, verdicts, strict=True)]
+
+    def _as_seen(self, t: int, found: Numbers, runs: FloatArray) -> Look:
+        """Crit of many runs, and relative to what it compares, as ``problem.shares`` has it for one."""
+        parts = (found.primal, found.dual, found.stationarity)
+        L, a, root = self._lipschitz[runs], self._norms[runs], math.sqrt(self._runs[0].problem.M.r)
+        slope = L * root + found.gradients + a * found.z
+        of_dual = found.z + np.divide(slope, a, out=np.zeros_like(slope), where=a > 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = [
+                np.where(part > 0, part / np.maximum(part, whole), part)
+                for part, whole in zip(parts, (a * root + found.y, of_dual, slope), strict=True)
+            ]
+        negligible = rounding(self._move.like, 1.0)
+        return Look(t, self._seconds(), self._record.due(t), sum(parts), sum(shares), negligible)
+
+    # ------------------------------------------------------------------ the ends
+
+    def _finish(self, t: int, statuses: list[Status | None], states: States, before: States) -> None:
+        """Put together the results of the runs that end here; one that is broken ends where it was last looked at."""
+        ending = [k for k, status in enumerate(statuses) if status is not None and not self._ended[self._active[k]]]
+        broken = [k for k in ending if statuses[k] is Status.NOT_FINITE]
+        whole = [k for k in ending if statuses[k] is not Status.NOT_FINITE]
+        for group, at, when in ((whole, states, t), (broken, before, self._rows[-2].t)):
+            if group:
+                self._end(np.asarray(group), at, when, [statuses[k] for k in group])
+        self._ended[self._active[ending]] = True
+
+    def _end(self, group: FloatArray, states: States, t: int, statuses: list[Any]) -> None:
+        runs = self._active[group]
+        together, chosen = self._together.take(states, group)
+        X, y, z, fresh = together.answers(chosen)
+        again = self._rule.many(self._as_seen(t, fresh, runs))
+        home, kept = [self._move.back(a) for a in (X, y, z)], together.states(chosen, range(len(runs)))
+        for place, run in enumerate(runs.tolist()):
+            numbers = Numbers(*(float(column[place]) for column in fresh))
+            status = statuses[place]
+            if status is Status.CONVERGED is not again[place]:
+                status = self._doubt(int(group[place]), numbers)
+            triple = [a[place] for a in home]
+            self._results[run] = self._result(run, status, t, triple, numbers, kept[place])
+
+    def _doubt(self, k: int, fresh: Numbers) -> Status:
+        """What a run is called that converged by the numbers it carried and not by fresh ones."""
+        found = self._rows[-1].found
+        apart = found.primal[k] + found.dual[k] + found.stationarity[k] - fresh.primal - fresh.dual - fresh.stationarity
+        scale = self._lipschitz[self._active[k]] + fresh.gradients + fresh.y + fresh.z
+        return Status.CONVERGED if abs(apart) <= rounding(self._move.like, scale) else Status.UNCONFIRMED
+
+    def _result(
+        self, run: int, status: Status, t: int, triple: list[Array], numbers: Numbers, state: Any
+    ) -> Result[Any]:
+        (X, y, z), problem, solver = triple, self._runs[run].problem, self._solvers[run]
+        return Result(
+            X=X,
+            y=y,
+            z=z,
+            objective=numbers.objective,
+            criticality_parts=Criticality(numbers.primal, numbers.dual, numbers.stationarity),
+            infeasibility=numbers.infeasibility,
+            status=status,
+            iterations=t,
+            seconds=self._rows[-1].seconds,
+            compile_seconds=compile_seconds() - self._compiled,
+            history=History(),
+            state=state,
+            solver=solver,
+            start=self._names[run],
+            notes=(*problem.notes, *solver.scope.beyond(problem, solver.name)),
+        )
+
+    def _with_histories(self) -> list[Result[Any]]:
+        """The results with what was recorded of each run up to its end."""
+        rows: list[dict[str, list[float]]] = [{name: [] for name in Recorder.COLUMNS} for _ in self._runs]
+        for row in self._rows:
+            columns = row.columns(self._runs[0].problem)
+            for name in Recorder.COLUMNS:
+                for run, value in zip(row.runs.tolist(), columns[name].tolist(), strict=True):
+                    end = self._results[run].iterations
+                    if row.t == end or (row.t < end and self._record.due(row.t)):
+                        rows[run][name].append(value)
+        return [replace(self._results[run], history=History(rows[run])) for run in range(len(self._runs))]
+
+
+def _fitted(run: Run, method: Solver[Any]) -> Solver[Any]:
+    """The method with its open settings chosen."""
+    method.scope.admit(run.problem, method.name)
+    if choose_units(run.problem).factor != 1:
+        raise NotOfOneShape("A run in other units is solved alone.")
+    return method.for_problem(run.problem)
+
+
+def _points(runs: Sequence[Run], rule: Start) -> tuple[list[str], FloatArray]:
+    """The names of the starts, and the points one after the other."""
+    names, points, checked = [], [], set()
+    for run in runs:
+        X0 = rule if run.X0 is None else run.X0
+        if isinstance(X0, Random):  # the same as what it draws, without a move for each
+            name, X = X0.name, run.problem.M.random(run.seed)
+        else:
+            drawn, _ = starting_point(run.problem, X0, run.seed)
+            name, X = drawn.name, backend_of(drawn.X).to_numpy(drawn.X)
+        if id(run.problem) not in checked:
+            at = backend_of(run.problem.like).from_numpy(X, run.problem.like)
+            run.problem.check(at)
+            check_user_functions(run.problem, at)
+            checked.add(id(run.problem))
+        names.append(name)
+        points.append(X)
+    return names, np.stack(points)

@@ -1,0 +1,68 @@
+"""Many objects of one kind as one: their arrays and numbers stacked, whatever they have in common shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from orthoprox._namespace import array_namespace
+from orthoprox._types import Array
+from orthoprox.backends._tree import flatten
+
+Move = Callable[[Any], Array]
+
+
+class NotOfOneShape(ValueError):
+    """Objects that cannot be stacked."""
+
+
+class Layout:
+    """How an object is put together from the arrays of a stack."""
+
+    def __init__(self, build: Callable[[list[Any]], Any], values: list[Any], places: list[int]) -> None:
+        self._build, self._values, self._places = build, values, places
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        """The object with these arrays and numbers in place of the stacked ones."""
+        values = list(self._values)
+        for place, value in zip(self._places, arrays, strict=True):
+            values[place] = value
+        return self._build(values)
+
+
+def stack(objects: Sequence[Any], move: Move) -> tuple[tuple[Array, ...], tuple[int | None, ...], Layout]:
+    """The arrays of objects of one shape, the axis of each stack (None for an array that all share), and the layout.
+
+    Numbers that are the same everywhere stay what they are, so that code may ask about them; others become an array.
+
+    Parameters
+    ----------
+    objects : sequence
+        Nested dataclasses, all with the same functions and words in the same places.
+    move : callable
+        Puts an array where the work is done.
+    """
+    flat = [flatten(obj) for obj in objects]
+    leaves = flat[0].leaves
+    if any(tree.shape != flat[0].shape for tree in flat[1:]):
+        raise NotOfOneShape("They differ in their shapes, or in the kinds of their terms and maps.")
+    arrays: list[Array] = []
+    axes: list[int | None] = []
+    values, places = list(leaves), []
+    for place, first in enumerate(leaves):
+        column = [tree.leaves[place] for tree in flat]
+        if not is_array_api_obj(first) and all(leaf == first for leaf in column):
+            continue
+        values[place] = None
+        places.append(place)
+        if not is_array_api_obj(first):
+            arrays.append(move(np.asarray(column, dtype=np.float64)))
+        elif all(leaf is first for leaf in column):
+            arrays.append(move(first))
+        else:
+            arrays.append(move(array_namespace(first).stack(column)))
+        axes.append(None if is_array_api_obj(first) and all(leaf is first for leaf in column) else 0)
+    return tuple(arrays), tuple(axes), Layout(flat[0].build, values, places)
