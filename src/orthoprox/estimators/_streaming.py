@@ -77,7 +77,7 @@ class StreamingTransformer(OrthogonalTransformer):
         >>> import numpy as np
         >>> from orthoprox import SparsePCA
         >>> from orthoprox.sketches import new_sketch
-        >>> X = np.random.default_rng(0).standard_normal((60, 5)) * [3, 3, 1, 1, 1]
+        >>> X = np.random.default_rng(0).standard_normal((60, 5)) * [4, 3, 1, 1, 1]
         >>> halves = [new_sketch(5).update(half) for half in (X[:30], X[30:])]
         >>> SparsePCA(n_components=2, n_nonzero=2).fit_sketch(halves[0].merge(halves[1])).components_.round(2)
         array([[1., 0., 0., 0., 0.],

@@ -162,7 +162,7 @@ class _DenseBlock:
     @staticmethod
     def near(X: Array, powers: Array, high: Array | None) -> tuple[Array, Array, Array]:
         """The block in units, less a vector that is near; that vector, and how far it is from ``high``."""
-        Y = np.ldexp(X.astype(np.float64), -powers)
+        Y = np.ldexp(np.ascontiguousarray(X, dtype=np.float64), -powers)  # one order of sums
         if high is None:
             high = Y[0].copy()
         Y -= high
