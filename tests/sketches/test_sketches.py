@@ -66,12 +66,26 @@ def test_the_error_of_frequent_directions_is_bounded_and_single_variances_are_ex
     assert -1e-9 * size < missing[0] and missing[-1] <= sketch.error + 1e-9 * size
     assert missing[-1] > 0.3 * sketch.error  # a bound that says something
     assert np.allclose(sketch.variances, np.diag(C), rtol=1e-7)
-    values = np.linalg.eigvalsh(C)[::-1]  # what the docstring promises: two rows are shrunk each time
-    if half_life is None:
-        assert sketch.error <= values.sum() / 2 * (1 + 1e-9)
-        assert sketch.error <= values[1:].sum() * (1 + 1e-9)
+    values = np.linalg.eigvalsh(C)[::-1]
+    if half_life is None:  # what the docstring promises
+        assert all(sketch.error <= values[k:].sum() / (9 - k) * (1 + 1e-9) for k in range(9))
     scale = np.ldexp(1.0, 2 * sketch._top) / sketch.divisor
-    assert np.allclose(sketch.remainder * scale, np.diag(C - sketch.covariance().dense()), atol=1e-8 * size)
+    assert np.allclose(
+        sketch.remainder(sketch.rows) * scale, np.diag(C - sketch.covariance().dense()), atol=1e-8 * size
+    )
+
+
+def test_compensation_gives_back_what_the_kept_directions_have_lost(rng):
+    X = rng.standard_normal((900, 2)) * [9, 7] @ np.linalg.qr(rng.standard_normal((40, 2)))[0].T
+    X += rng.standard_normal(X.shape)
+    sketch = absorb(FrequentDirections.empty(40, 10), X, list(range(50, 900, 50)))
+    rows = np.ldexp(sketch.compensated(), sketch._top)
+    plain, better = sketch.covariance().dense(), rows.T @ rows / sketch.divisor
+    V = np.linalg.eigh(np.cov(X.T))[1][:, -2:]
+    true, low, near = (np.diag(V.T @ C @ V) for C in (np.cov(X.T), plain, better))
+    assert np.all(np.abs(near - true) < 0.2 * (true - low)) and np.all(true - low < sketch.error)
+    added = np.linalg.eigvalsh(better - plain)
+    assert added[-1] == pytest.approx(sketch.error) and np.count_nonzero(added > 1e-9 * true[1]) == 10
 
 
 @pytest.mark.parametrize("half_life", [None, 50.0])

@@ -45,7 +45,7 @@ def upper_bound(fitted: Any, data: Samples, V: Array, kept: float) -> UpperBound
     found = Allowance(int(np.count_nonzero(V)), (data.n_features,) * V.shape[1])
     allowance = fitted._allowance(data) if fitted.weight is None else found
     if data.remainder is not None:
-        kept -= float(np.sum(np.square(V.T) @ data.remainder.own)) / data.degrees_of_freedom
+        kept = float(np.sum(np.square(data.remainder.rows @ V))) / data.degrees_of_freedom
     return _bound(data, allowance, fitted.effort, kept, fitted.pca_variance_ratio_ * data.total_variance)
 
 
@@ -64,13 +64,13 @@ def _bound(data: Samples, allowance: Allowance, effort: str, kept: float, pca: f
 
     Notes
     -----
-    With a sketch X and its remainder R the covariance of the data is (X'X + R) / d: what holds for X'X holds for the
-    data with the most that R can add.
+    Of a sketch B, the covariance of the data is (B'B + R) / d: what holds for B'B holds for the data with the most that
+    R can add.
     """
     beyond = 0.0
     if data.remainder is not None:
         beyond = data.remainder.largest_part(allowance.r, allowance.total) / data.degrees_of_freedom
-        data = replace(data, remainder=None)
+        data = replace(data, X=data.remainder.rows, remainder=None)
         pca = float(np.sum(principal_shares(data, allowance.r))) * data.total_variance
     thorough = effort == "thorough"
     bound = variance_bound(

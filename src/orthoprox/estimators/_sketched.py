@@ -28,7 +28,8 @@ def samples_of(sketch: CovarianceSketch) -> Samples:
         (rows, top), rest = _root(sketch), None
     else:
         assert isinstance(sketch, FrequentDirections)
-        rows, top, rest = sketch.rows, sketch._top, _rest(sketch)
+        rows, top = sketch.compensated(), sketch._top
+        rest = _rest(sketch, rows)
     rows = rows if len(rows) else np.zeros((1, moments.n))
     k = len(rows) + (0 if rest is None else moments.n)
     share = k / moments.weight
@@ -41,17 +42,17 @@ def samples_of(sketch: CovarianceSketch) -> Samples:
         mean=sketch.mean.astype(dtype),
         exponent=top + e,
         divisor=share * moments.divisor,
-        remainder=None if rest is None else rest.scaled(share, -2 * e),
+        remainder=None if rest is None else rest.scaled(share, -e),
     )
 
 
-def _rest(sketch: FrequentDirections) -> Remainder | None:
-    """What the rows lack, if anything; in single precision they lack what it rounds away, too."""
+def _rest(sketch: FrequentDirections, rows: Array) -> Remainder | None:
+    """What the rows that stand for the samples may lack or have too much, if anything."""
     if sketch.lost == 0:
         return None
-    rounded = float(np.finfo(np.float32).eps) if sketch.moments.single else _EPS
-    rounding = 4 * rounded * float(np.sum(np.square(sketch.rows)))
-    return Remainder(sketch.remainder, np.full(sketch.n_features, sketch.lost + rounding))
+    rounding = 4 * _EPS * float(np.sum(np.square(sketch.rows)))
+    most = np.full(sketch.n_features, sketch.lost + rounding)
+    return Remainder(sketch.remainder(rows), sketch.rows, sketch.remainder(sketch.rows), most)
 
 
 def _root(sketch: ExactCovariance) -> tuple[Array, int]:

@@ -58,7 +58,7 @@ def divide(data: Samples, scale: Array) -> Samples:
         Y = np.ldexp(X / mantissa, shift)
         left = None if left is None else left.divided(mantissa, shift)
         f = exponent(Y, *([] if left is None else [np.sqrt(left.own)]))
-        left = None if left is None else left.scaled(1.0, -2 * f)
+        left = None if left is None else left.scaled(1.0, -f)
     units = {"rest": times_power(rest, -f), "exponent": data.exponent + top + f, "remainder": left}
     return replace(data, X=times_power(Y, -f), **units)
 

@@ -141,7 +141,7 @@ class SparsePCA(StreamingTransformer):
         The number of features, and their names if the data have them.
     sketch_, n_samples_seen_
         After ``partial_fit``: the sketch of the covariance (``orthoprox.sketches``) and how many samples it has seen.
-        If it is bounded, ``explained_variance_`` is off by at most ``sketch_.error`` for each component, and
+        If it is bounded, ``explained_variance_`` is an estimate, ``docs/streams.md`` says how good, and
         ``upper_bound_`` holds for the data themselves.
 
     References

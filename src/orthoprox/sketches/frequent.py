@@ -18,7 +18,6 @@ from orthoprox.maps.sparse import is_sparse
 from orthoprox.sketches._base import CovarianceSketch, check_settings
 from orthoprox.sketches._moments import Moments
 
-_SHRUNK = 0.2  # of the rows kept are shrunk, so that the error has a bound; the others stay as they are
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -27,22 +26,23 @@ class FrequentDirections(CovarianceSketch):
     r"""A few rows B whose products B'B stand for the sums of squares S of all samples, with a bound on the error.
 
     Samples, centred, are appended to the rows. When there are 2 ``size`` rows, they are replaced by ``size``
-    orthogonal ones: with singular values :math:`s_1 \ge s_2 \ge \dots` and :math:`d = s_{size+1}^2`, those beyond are
-    dropped, the last fifth of those kept loses d of its squares, and the others stay. Each time S - B'B grows by at
-    most d I, so that
+    orthogonal ones: with singular values :math:`s_1 \ge s_2 \ge \dots` and :math:`d = s_{size+1}^2`, all squares lose
+    d, and those below are dropped. Each time S - B'B grows by at most d I, so that
 
     .. math:: B'B \le S \le B'B + \Delta I, \qquad \Delta = \sum d,
 
-    and :math:`\Delta \le |S - S_k|_* / (size/5 - k)` for every k < ``size``/5, where the numerator is the sum of all
+    and :math:`\Delta \le |S - S_k|_* / (size + 1 - k)` for every k <= ``size``, where the numerator is the sum of all
     but the k largest eigenvalues of S. When the mean moves by v, a row along v is appended: the centring is exact. The
     variances of single features are kept beside B, exactly. With n features this takes (2 ``size`` + 4) n numbers.
+
+    The directions that are kept have lost about Delta each; ``compensated`` gives it back, for estimates.
 
     References
     ----------
     - E. Liberty, "Simple and deterministic matrix sketching", KDD 2013; M. Ghashami, E. Liberty, J. M. Phillips,
       D. P. Woodruff, "Frequent directions: simple and deterministic matrix sketching", SIAM J. Comput. 45, 2016.
-    - M. Ghashami, A. Desai, J. M. Phillips, "Improved practical matrix sketching with guarantees", ESA 2014 (why only
-      a fifth of the rows is shrunk).
+    - A. Desai, M. Ghashami, J. M. Phillips, "Improved practical matrix sketching with guarantees", IEEE Trans. Knowl.
+      Data Eng. 28, 2016 (compensation).
 
     Examples
     --------
@@ -106,11 +106,20 @@ class FrequentDirections(CovarianceSketch):
         """What turns sums of squares into variances: one less than the number of samples, if all count alike."""
         return self.moments.divisor
 
-    @property
-    def remainder(self) -> Array:
-        """The diagonal of S - B'B, never negative, in the units of B: its trace bounds what any components miss."""
+    def compensated(self) -> Array:
+        """Rows that estimate S: those of B, turned, with Delta added to the ``size`` largest squares."""
+        if self.lost == 0:
+            return self.rows
+        values, U = self._eigenvalues()
+        inside = values > len(values) * _EPS * values[0]
+        inside[self.size :] = False
+        factors = np.sqrt(1.0 + self.lost / np.where(inside, values, np.inf))
+        return np.asarray(factors[:, None] * (U.T @ self.rows))
+
+    def remainder(self, rows: Array) -> Array:
+        """What some rows, in the units of B, lack of the sums of squares of single features; never negative."""
         exact = np.ldexp(self.spread, 2 * (self.moments.powers - self._top))
-        return np.clip(exact - np.einsum("ij,ij->j", self.rows, self.rows), 0.0, None)
+        return np.clip(exact - np.einsum("ij,ij->j", rows, rows), 0.0, None)
 
     @property
     def _top(self) -> int:
@@ -148,15 +157,18 @@ class FrequentDirections(CovarianceSketch):
         B, k = self.rows, self.size
         if len(B) < 2 * k:
             return self
-        values, U = np.linalg.eigh(B @ B.T)
-        values, U = np.clip(values[::-1], 0.0, None), U[:, ::-1]
+        values, U = self._eigenvalues()
         drop = float(values[k])
-        kept = values[:k].copy()
-        kept[k - math.ceil(_SHRUNK * k) :] -= drop
-        factors = np.sqrt(np.divide(np.clip(kept, 0.0, None), values[:k], out=np.zeros(k), where=values[:k] > 0))
+        kept = values[:k] - drop
+        factors = np.sqrt(np.divide(kept, values[:k], out=np.zeros(k), where=values[:k] > 0))
         rounding = (self.n_features + 2 * len(B)) * _EPS * float(np.sum(values))
         rows = factors[:, None] * (U[:, :k].T @ B)
         return type(self)(self.moments, k, rows, self.spread, self.lost + drop + rounding)
+
+    def _eigenvalues(self) -> tuple[Array, Array]:
+        """Those of B B', the largest first, and the eigenvectors as columns."""
+        values, U = np.linalg.eigh(self.rows @ self.rows.T)
+        return np.clip(values[::-1], 0.0, None), U[:, ::-1]
 
     def _rows_at_once(self, X: Any) -> int:
         return self.size
