@@ -176,6 +176,10 @@ def test_a_warm_start_begins_at_the_last_components(monkeypatch):
     monkeypatch.setattr(SparsePCA, "_previous_solution", lambda *given: starts.append(original(*given)) or starts[-1])
     assert model.partial_fit(planted(0)[:9]).components_ is not last
     assert np.array_equal(starts[0].T, last)
+    last = model.components_
+    starts.clear()
+    model.partial_fit(planted(0)[:9]).fit(planted(0))
+    assert np.array_equal(starts[0].T, last)
 
 
 @both

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 
+from orthoprox.driver._fingerprint import digest
 from orthoprox.sketches import ExactCovariance, FrequentDirections, exact, load_sketch, new_sketch
 
 
@@ -148,8 +149,16 @@ def test_workers_can_be_merged(make, rng):
         whole.merge(new_sketch(25, half_life=3.0))
 
 
+def test_memory_is_bounded(rng):
+    sketch, sizes = FrequentDirections.empty(30, 4), set()
+    for m in rng.integers(1, 40, size=60):
+        sketch = sketch.update(rng.standard_normal((m, 30)))
+        sizes.add(len(sketch.rows))
+    assert max(sizes) < 8 and len(sketch.merge(sketch).rows) < 8
+
+
 def test_a_sparse_stream_is_that_of_its_dense_blocks(rng):
-    X = random_array((300, 20), density=0.05, rng=rng, format="csr")
+    X = csr_array(np.where(rng.random((300, 20)) < 0.05, rng.random((300, 20)), 0.0))
     plain, filled = (absorb(ExactCovariance.empty(20, 50.0), Y, [100, 101, 250]) for Y in (X, X.toarray()))
     assert np.allclose(plain.covariance().dense(), filled.covariance().dense(), rtol=1e-11, atol=1e-15)
 
@@ -180,6 +189,18 @@ def test_files_that_are_no_sketches_are_refused(tmp_path):
     np.savez(path, **content)
     with pytest.raises(ValueError, match="changed after it was written"):
         load_sketch(path)
+    for name, value, words in (
+        ("high", np.zeros(4), "its high has the wrong shape"),
+        ("low", np.zeros(3, dtype=np.float32), "its low has the wrong shape or kind"),
+        ("meta", np.array('{"format": 99}'), "another format"),
+    ):
+        new_sketch(3).update(np.eye(3)).save(path)
+        with np.load(path) as file:
+            content = {**file, name: value}
+        del content["digest"]
+        np.savez(path, **content, digest=np.array(digest(content)))  # as somebody might who knows how
+        with pytest.raises(ValueError, match=words):
+            load_sketch(path)
     path.write_bytes(b"PK")
     with pytest.raises(ValueError, match="is not a sketch, or is damaged"):
         load_sketch(path)
