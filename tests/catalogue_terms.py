@@ -74,6 +74,9 @@ SMOOTH = [
     terms.Smooth(softplus, tanh, lipschitz=1.0, weight=0.5),
     terms.Smooth(softplus, tanh, lipschitz=1.0, weight=-1.5),
     terms.Smooth(quartic, weight=0.3),
+    terms.Mean.of_rows(B, 2, weight=0.6),
+    terms.Mean.of_rows(csr_array(B), 3, weight=-0.4),
+    terms.Mean((terms.Quadratic(Q), terms.Smooth(softplus, tanh, lipschitz=1.0), terms.LeastSquares(B, Y)), weight=0.8),
     terms.QuadraticSum((terms.Quadratic(Q), terms.Linear(C), terms.LeastSquares(B, Y, weight=-0.5)), weight=0.7),
     terms.QuadraticSum((terms.ExplainedVariance(B), terms.LeastSquares(B, Y)), weight=-0.7),
     terms.SmoothSum(

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 from sklearn.utils.validation import validate_data
 
 from orthoprox._fields import DERIVED, cached_property, replace
 from orthoprox._types import Array
+from orthoprox.estimators._remainder import Remainder
 from orthoprox.estimators._units import exponent, times_power
-from orthoprox.maps import Centred, LinearMap, Matrix, Sparse
+from orthoprox.maps import Centred, LinearMap, Matrix, Sparse, Stack
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.maps.sparse import is_sparse
 
@@ -35,10 +37,12 @@ class Samples:
     """The data, less the centre, are 2^exponent times these samples."""
     divisor: float | None = None
     """What turns sums of squares into variances, where that is not one less than the number of samples."""
+    remainder: Remainder | None = None
+    """What a sketch has left out of X, if these are the samples of one: each feature then has a sample of its own."""
 
     @property
     def n_samples(self) -> int:
-        return int(self.X.shape[0])
+        return int(self.X.shape[0]) + (0 if self.remainder is None else self.n_features)
 
     @property
     def n_features(self) -> int:
@@ -65,6 +69,10 @@ class Samples:
         return self._map(sys.float_info.max)
 
     def _map(self, norm: float = DERIVED) -> LinearMap:
+        if self.remainder is not None:
+            roots = np.sqrt(self.remainder.own).astype(self.X.dtype)
+            alone = Sparse(csr_array(diags_array(roots)), norm=float(np.max(roots)))
+            return Stack(Matrix(self.X, norm=norm, name="X"), alone)
         if not is_sparse(self.X):
             return Matrix(self.X, norm=norm, name="X")
         sparse = Sparse(self.X, norm=norm, name="X")
@@ -85,7 +93,8 @@ class Samples:
 
     def features(self, columns: Array) -> Samples:
         """Some of the features, in the same units."""
-        return replace(self, X=self.X[:, columns], rest=self.rest[columns], mean=self.mean[columns])
+        rest = None if self.remainder is None else self.remainder.features(columns)
+        return replace(self, X=self.X[:, columns], rest=self.rest[columns], mean=self.mean[columns], remainder=rest)
 
     def to_data(self, value: Any, power: int = 1) -> Any:
         """A length of these samples (or a variance, power 2, and so on) in the units of the data.

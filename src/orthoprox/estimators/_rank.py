@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from sklearn.base import clone
 
 from orthoprox._types import Array
 from orthoprox.estimators._input import Samples
@@ -40,6 +43,18 @@ def with_single_features(data: Samples, X: Array, inside: Array, extra: int) -> 
     left = order[~np.any(V[order], axis=1)]
     V[left[:extra], np.arange(X.shape[1], r)] = 1.0
     return V
+
+
+def of_rank(estimator: Any, data: Samples, rank: int) -> Any:
+    """The same sparse PCA for as many components as the rank, which leaves a nonzero to each of the others."""
+    inner = clone(estimator)
+    inner.n_components_, inner._notes = rank, []
+    if estimator.weight is None:
+        allowance = estimator._allowance(data)
+        caps = None if estimator.n_nonzero_per_component is None else allowance.caps[:rank]
+        total = allowance.total - (estimator.n_components_ - rank)
+        inner.set_params(n_nonzero=total, n_nonzero_per_component=caps)
+    return inner
 
 
 def _by_variance(data: Samples) -> Array:

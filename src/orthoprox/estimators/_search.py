@@ -9,7 +9,7 @@ import numpy as np
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
-from orthoprox.covariance import SampleCovariance
+from orthoprox.covariance import Covariance, SampleCovariance, WithVariances
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, RunFailed, Status, solve
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
@@ -19,9 +19,10 @@ from orthoprox.problem import Problem
 from orthoprox.supports import Progress, find_components
 
 
-def covariance_of(data: Samples) -> SampleCovariance:
+def covariance_of(data: Samples) -> Covariance:
     """Products with the covariance of samples, in double precision."""
-    return SampleCovariance(data.X.astype(np.float64), data.rest.astype(np.float64), data.degrees_of_freedom)
+    C = SampleCovariance(data.X.astype(np.float64), data.rest.astype(np.float64), data.degrees_of_freedom)
+    return C if data.remainder is None else WithVariances(C, data.remainder.own / data.degrees_of_freedom)
 
 
 def search_run(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.estimators._input import Samples
 
@@ -48,8 +49,9 @@ def principal_shares(data: Samples, r: int) -> Array:
 
 
 def components_for(data: Samples, share: float) -> int:
-    """The least number of principal components that keep this share of the variance."""
-    shares = np.clip(np.linalg.eigvalsh(_gram(data))[::-1], 0.0, None) / data.total_squares
+    """The least number of principal components that keep this share of the variance; of a sketch, without its rest."""
+    inside = data if data.remainder is None else replace(data, remainder=None)
+    shares = np.clip(np.linalg.eigvalsh(_gram(inside))[::-1], 0.0, None) / data.total_squares
     return min(int(np.searchsorted(np.cumsum(shares), share * (1 - 1e-12))) + 1, len(shares))
 
 

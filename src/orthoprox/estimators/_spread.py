@@ -29,9 +29,10 @@ def standard_deviations(data: Samples) -> Array:
         squares = np.bincount(X.indices, weights=(D / unit[X.indices]) ** 2, minlength=data.n_features)
         squares += (m - stored) * (data.rest / unit) ** 2
     else:
-        tops = np.max(np.abs(X), axis=0)
+        own = 0.0 if data.remainder is None else np.sqrt(data.remainder.own)
+        tops = np.maximum(np.max(np.abs(X), axis=0), own)
         unit = np.where(tops > 0, tops, 1.0).astype(np.float64)
-        squares = np.sum(np.square(X / unit), axis=0)
+        squares = np.sum(np.square(X / unit), axis=0) + np.square(own / unit)
     spread = unit * np.sqrt(squares / data.degrees_of_freedom)
     return np.minimum(data.to_data(spread.astype(X.dtype)), np.finfo(X.dtype).max)  # of two samples it may be larger
 
@@ -42,8 +43,10 @@ def divide(data: Samples, scale: Array) -> Samples:
     Mantissas and powers of two are divided apart, so that nothing overflows. A sparse X stays sparse.
     """
     mantissa, powers = np.frexp(scale)
-    X, rest = data.X, data.rest
+    X, rest, left = data.X, data.rest, data.remainder
     columns = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(np.any(X, axis=0))
+    if left is not None:
+        columns = np.union1d(columns, np.flatnonzero(left.own))
     top = int(np.max(-powers[columns], initial=-1074)) if len(columns) else 0
     shift = np.minimum(-powers - top, 0)  # a feature without an entry has no say
     rest = np.ldexp(rest / mantissa, shift)
@@ -53,8 +56,11 @@ def divide(data: Samples, scale: Array) -> Samples:
         f = exponent(Y.data - rest[Y.indices], rest)
     else:
         Y = np.ldexp(X / mantissa, shift)
-        f = exponent(Y)
-    return replace(data, X=times_power(Y, -f), rest=times_power(rest, -f), exponent=data.exponent + top + f)
+        left = None if left is None else left.divided(mantissa, shift)
+        f = exponent(Y, *([] if left is None else [np.sqrt(left.own)]))
+        left = None if left is None else left.scaled(1.0, -f)
+    units = {"rest": times_power(rest, -f), "exponent": data.exponent + top + f, "remainder": left}
+    return replace(data, X=times_power(Y, -f), **units)
 
 
 def spread_note(spread: Array, names: Sequence[str]) -> Note | None:

@@ -5,38 +5,12 @@ A power of two changes no digit, so a fit to samples times 2^k takes the same st
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
+from orthoprox._powers import exponent, times_power
 from orthoprox._types import Array
-from orthoprox.maps.sparse import is_sparse
 
-
-def exponent(*arrays: Any) -> int:
-    """The e for which the largest magnitude among all entries lies in [2^e, 2^(e + 1)); 0 if all are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from orthoprox.estimators._units import exponent
-    >>> exponent(np.array([0.1, -5.0])), exponent(np.zeros(3))
-    (2, 0)
-    """
-    entries = [X.data if is_sparse(X) else X for X in arrays]
-    top = max((max(float(np.max(a)), -float(np.min(a))) for a in entries if a.size), default=0.0)
-    return math.frexp(top)[1] - 1 if top > 0 else 0
-
-
-def times_power(X: Any, e: int) -> Any:
-    """X times 2^e, a new array or sparse matrix: exact, but infinite or zero beyond the range of its float type."""
-    with np.errstate(over="ignore", under="ignore"):
-        if not is_sparse(X):
-            return np.ldexp(X, e)
-        scaled = X.copy()
-        scaled.data = np.ldexp(scaled.data, e)
-        return scaled
+__all__ = ["affine", "exponent", "times_power"]
 
 
 def affine(S: Array, V: Array, mean: Array) -> Array:

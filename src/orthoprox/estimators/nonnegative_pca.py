@@ -9,12 +9,13 @@ import numpy as np
 from orthoprox.driver import Result
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._nonnegative import NonnegativeTransformer
+from orthoprox.estimators._streaming import StreamingTransformer
 from orthoprox.models import nonnegative_pca
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
 
 
-class NonnegativePCA(NonnegativeTransformer):
+class NonnegativePCA(StreamingTransformer, NonnegativeTransformer):
     """Principal components whose loadings are not negative: groups of features that rise and fall together.
 
     The components are exactly nonnegative and orthonormal, so no feature has a loading in two of them. Each is the
@@ -37,6 +38,11 @@ class NonnegativePCA(NonnegativeTransformer):
         The number of starts; the result with the lowest objective is kept.
     warm_start : bool
         Whether to start from the components of the last fit, if they have the right shape.
+    sketch_size : int, optional
+        For ``partial_fit``, which needs no more than the covariance: how many directions of the blocks are kept.
+        Without it the whole covariance for up to 4,000 features, and 200 or ten times ``n_components`` for more.
+    half_life : float, optional
+        For ``partial_fit``: after how many further samples a sample counts half, so that components follow a drift.
     verbose : int
         Show a progress bar if positive.
     random_state : int, RandomState or None
@@ -60,6 +66,8 @@ class NonnegativePCA(NonnegativeTransformer):
         Half the mean squared error of a reconstruction.
     result_ : Result
         The run itself; the columns of its X are in the order of the run.
+    sketch_, n_samples_seen_
+        After ``partial_fit``: the sketch of the covariance (``orthoprox.sketches``) and how many samples it has seen.
 
     References
     ----------
@@ -76,6 +84,8 @@ class NonnegativePCA(NonnegativeTransformer):
            [0.71, 0.71, 0.  , 0.  ]])
     """
 
+    _lazy = StreamingTransformer._lazy | {"explained_variance_", "explained_variance_ratio_", "labels_"}
+
     def __init__(
         self,
         n_components: int = 2,
@@ -85,6 +95,8 @@ class NonnegativePCA(NonnegativeTransformer):
         tol: float = 1e-6,
         n_init: int = 10,
         warm_start: bool = False,
+        sketch_size: int | None = None,
+        half_life: float | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -94,6 +106,8 @@ class NonnegativePCA(NonnegativeTransformer):
         self.tol = tol
         self.n_init = n_init
         self.warm_start = warm_start
+        self.sketch_size = sketch_size
+        self.half_life = half_life
         self.verbose = verbose
         self.random_state = random_state
 

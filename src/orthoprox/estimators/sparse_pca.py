@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from orthoprox._types import Array
@@ -14,17 +13,18 @@ from orthoprox.allowance import Allowance, resolve_allowance
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact
 from orthoprox.estimators._arrange import arrange
-from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
-from orthoprox.estimators._bound import UpperBound, upper_bound
+from orthoprox.estimators._base import AUTO, is_share
+from orthoprox.estimators._bound import upper_bound
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._parallel import side_by_side
-from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
+from orthoprox.estimators._rank import features_for_rank, of_rank, rank_note, with_single_features
 from orthoprox.estimators._search import search_run, with_solver
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
+from orthoprox.estimators._streaming import StreamingTransformer
 from orthoprox.estimators._summary import SparsePCASummary, feature_names, summarise
 from orthoprox.estimators._units import affine
 from orthoprox.estimators._warn import warn_caller
@@ -40,7 +40,7 @@ _SHORT_STAGES = {"block": 10, "rounds": 3}
 """Settings of oadmm for a number of nonzeros: shorter homotopy stages and fewer Newton steps do as well."""
 
 
-class SparsePCA(OrthogonalTransformer):
+class SparsePCA(StreamingTransformer):
     r"""Principal components with few nonzero loadings, exactly orthonormal.
 
     At most ``n_nonzero`` entries of ``components_`` differ from zero, and among such orthonormal components these
@@ -92,6 +92,11 @@ class SparsePCA(OrthogonalTransformer):
         How many of these run side by side, as in scikit-learn: None for one after the other, -1 for all processors.
     warm_start : bool
         Whether to start from the components of the last fit, if they have the right shape.
+    sketch_size : int, optional
+        For ``partial_fit``: how many directions of the blocks are kept. Without it the whole covariance for up to 4,000
+        features, and 200 or ten times ``n_components`` for more. Read at the first block, as is ``half_life``.
+    half_life : float, optional
+        For ``partial_fit``: after how many further samples a sample counts half, so that components follow a drift.
     verbose : int
         Show a progress bar if positive.
     random_state : int, RandomState or None
@@ -134,6 +139,10 @@ class SparsePCA(OrthogonalTransformer):
         Steps, objective and the whole result of the best run.
     n_features_in_, feature_names_in_
         The number of features, and their names if the data have them.
+    sketch_, n_samples_seen_
+        After ``partial_fit``: the sketch of the covariance (``orthoprox.sketches``) and how many samples it has seen.
+        If it is bounded, ``explained_variance_`` is an estimate, ``docs/streams.md`` says how good, and
+        ``upper_bound_`` holds for the data themselves.
 
     References
     ----------
@@ -160,6 +169,10 @@ class SparsePCA(OrthogonalTransformer):
 
     _share_components = True
     _bounded = True
+    _lazy = StreamingTransformer._lazy.union(
+        ("adjusted_variance_ratio_", "explained_variance_", "explained_variance_ratio_", "feature_scale_"),
+        ("n_components_", "n_nonzero_", "notes_", "optimality_gap_", "pca_variance_ratio_", "upper_bound_"),
+    )
 
     def __init__(
         self,
@@ -177,6 +190,8 @@ class SparsePCA(OrthogonalTransformer):
         n_init: int = 1,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        sketch_size: int | None = None,
+        half_life: float | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -193,6 +208,8 @@ class SparsePCA(OrthogonalTransformer):
         self.n_init = n_init
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.sketch_size = sketch_size
+        self.half_life = half_life
         self.verbose = verbose
         self.random_state = random_state
 
@@ -223,7 +240,9 @@ class SparsePCA(OrthogonalTransformer):
         array([3.])
         """
         self._check_settings()
-        self._fit(read_covariance(self, C, n_samples))
+        data = read_covariance(self, C, n_samples)
+        self._end_stream()
+        self._fit(data)
         self._tell()
         return self
 
@@ -251,22 +270,11 @@ class SparsePCA(OrthogonalTransformer):
         if self._any_basis(data) or (self._searches(data) and is_small(data.n_features, self._allowance(data))):
             return super()._solve(data)
         inside = features_for_rank(data, self.n_components_ - rank)
-        part, interrupted = self._of_rank(data, rank)._solve(data.features(inside))
+        part, interrupted = of_rank(self, data, rank)._solve(data.features(inside))
         problem = self._problem(data)
         X = with_single_features(data, part.X, inside, self.n_components_ - rank)
         result = _exact.measure(problem, part, X)
         return (result, interrupted) if interrupted else self._close(data, problem, result)
-
-    def _of_rank(self, data: Samples, rank: int) -> Any:
-        """The same estimator for as many components as the rank, which leaves a nonzero to each of the others."""
-        inner = clone(self)
-        inner.n_components_, inner._notes = rank, []
-        if self.weight is None:
-            allowance = self._allowance(data)
-            caps = None if self.n_nonzero_per_component is None else allowance.caps[:rank]
-            total = allowance.total - (self.n_components_ - rank)
-            inner.set_params(n_nonzero=total, n_nonzero_per_component=caps)
-        return inner
 
     def _tell(self) -> None:
         for note in self._notes:
@@ -343,18 +351,10 @@ class SparsePCA(OrthogonalTransformer):
         self.explained_variance_ = data.to_data(variance, 2)
         self.explained_variance_ratio_ = variance / data.total_variance
         self.pca_variance_ratio_ = float(np.sum(principal_shares(data, V.shape[1])))
-        bound = self._upper_bound(data, float(np.sum(variance)))
+        bound = upper_bound(self, data, V, float(np.sum(variance))) if self._bounded else None
         self.upper_bound_: float | None = None if bound is None else bound.value
         self.optimality_gap_: float | None = None if bound is None else bound.gap
         self.adjusted_variance_ratio_ = adjusted_squares(T) / data.total_squares
-
-    def _upper_bound(self, data: Samples, kept: float) -> UpperBound | None:
-        """What no orthonormal components exceed that are allowed or, with a weight, have no more nonzeros in all."""
-        if not self._bounded:
-            return None
-        found = Allowance(int(np.sum(self.n_nonzero_)), (data.n_features,) * self.n_components_)
-        allowance = self._allowance(data) if self.weight is None else found
-        return upper_bound(data, allowance, self.effort, kept, self.pca_variance_ratio_ * data.total_variance)
 
     def _side_by_side(self, runs: Sequence[Callable[[], Result[Any]]]) -> Sequence[Callable[[], Result[Any]]]:
         return runs if self.n_jobs in (None, 1) or len(runs) == 1 else side_by_side(runs, self.n_jobs)

@@ -13,6 +13,7 @@ from orthoprox.maps._host import beside, identity_blocks, like_of
 from orthoprox.maps.centred import Centred
 from orthoprox.maps.matrix import Matrix
 from orthoprox.maps.sparse import Sparse
+from orthoprox.maps.stack import Stack
 
 
 def squared_column_norms(A: LinearMap) -> Array:
@@ -29,6 +30,9 @@ def squared_column_norms(A: LinearMap) -> Array:
         return _sums(A.B.multiply(A.B))
     if isinstance(A, Centred) and isinstance(A.B, Sparse):
         return _columns_of_centred(A, A.B)
+    if isinstance(A, Stack) and all(isinstance(part, (Matrix, Sparse)) for part in A.maps):
+        first, *rest = (squared_column_norms(part) for part in A.maps)
+        return sum((beside(part, first) for part in rest), start=first)
     like = like_of(A)
     xp = array_namespace(like)
     blocks = [A(E) for E in identity_blocks(n, A.rows(n), like)]

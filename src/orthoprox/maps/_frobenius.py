@@ -15,6 +15,7 @@ from orthoprox.maps._host import beside, identity_blocks, like_of
 from orthoprox.maps.centred import Centred
 from orthoprox.maps.matrix import Matrix
 from orthoprox.maps.sparse import Sparse
+from orthoprox.maps.stack import Stack
 
 
 def frobenius_squared(A: LinearMap) -> float:
@@ -29,6 +30,8 @@ def frobenius_squared(A: LinearMap) -> float:
         return _squares(A.B)
     if isinstance(A, Sparse):
         return float(np.sum(np.square(A.B.data, dtype=np.float64)))
+    if isinstance(A, Stack) and all(part.columns is not None for part in A.maps):
+        return math.fsum(frobenius_squared(part) for part in A.maps)
     if isinstance(A, Centred):
         square = _norm_of_centred(A, n)
         if square is not None:

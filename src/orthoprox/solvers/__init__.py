@@ -21,6 +21,7 @@ from orthoprox.solvers.rsg import RSG, RSGState
 from orthoprox.solvers.socm import SOCM, SOCMState
 from orthoprox.solvers.spgm_ep import SPGMEP, SPGMEPState
 from orthoprox.solvers.spgm_rr import SPGMRR, SPGMRRState
+from orthoprox.solvers.stochastic import StochasticOADMM, StochasticOADMMState
 from orthoprox.solvers.subgradient import Subgradient, SubgradientState
 
 __all__ = [
@@ -54,6 +55,8 @@ __all__ = [
     "Scope",
     "Solver",
     "State",
+    "StochasticOADMM",
+    "StochasticOADMMState",
     "Subgradient",
     "SubgradientState",
     "UnsupportedProblem",

@@ -29,6 +29,7 @@ from orthoprox.terms.smooth.explained_variance import ExplainedVariance
 from orthoprox.terms.smooth.function import Smooth
 from orthoprox.terms.smooth.least_squares import LeastSquares
 from orthoprox.terms.smooth.linear import Linear
+from orthoprox.terms.smooth.mean import Mean
 from orthoprox.terms.smooth.quadratic import Quadratic
 from orthoprox.terms.zero import Zero
 
@@ -37,6 +38,7 @@ __all__ = [
     "ExplainedVariance",
     "LeastSquares",
     "Linear",
+    "Mean",
     "Quadratic",
     "Smooth",
     # convex, to be subtracted
