@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from orthoprox._types import Array, Scalar
-from orthoprox.backends.autodiff import Product, check_number, first_that_works, refusal
+from orthoprox.backends.autodiff import Product, Way, check_number, first_that_works, refusal
 
 _NAME = "JAX"
 
@@ -28,7 +28,7 @@ class JAXDerivatives:
         self._record = jax.jit(lambda X: jax.vjp(gradient, X)[1])
         self._pull = jax.jit(lambda pull, V: pull(V)[0])
         self._along = jax.jit(lambda X, V: jax.jvp(gradient, (X,), (V,))[1])
-        self._way: Callable[[Array], Product] | None = None
+        self._way: Way | None = None
         self._tried = False
 
     def value(self, X: Array) -> Scalar:
@@ -39,10 +39,11 @@ class JAXDerivatives:
         return value, G
 
     def hessian(self, X: Array) -> Product | None:
+        if isinstance(X, jax.core.Tracer):  # whether products are right was seen outside of what is compiled
+            return self._by_reverse(X)
         if not self._tried:
-            errors = (TypeError, ValueError, NotImplementedError)
-            self._way = first_that_works((self._by_reverse, self._by_forward), X, errors)
-            self._tried = True
+            ways, errors = (self._by_reverse, self._by_forward), (TypeError, ValueError, NotImplementedError)
+            self._way, self._tried = first_that_works(ways, lambda X: self.both(X)[1], X, errors), True
         return None if self._way is None else self._way(X)
 
     def _by_reverse(self, X: Array) -> Product:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from orthoprox._types import Array, Scalar
-from orthoprox.backends.autodiff import Product, check_number, first_that_works, refusal
+from orthoprox.backends.autodiff import Product, Way, check_number, first_that_works, refusal
 
 _NAME = "PyTorch"
 _ERRORS = (RuntimeError, NotImplementedError)
@@ -27,7 +27,7 @@ class TorchDerivatives:
 
     def __init__(self, function: Callable[[Array], Any], owner: str) -> None:
         self.function, self.owner = function, owner
-        self._way: Callable[[Array], Product] | None = None
+        self._way: Way | None = None
         self._tried = False
 
     def value(self, X: Array) -> Scalar:
@@ -53,8 +53,8 @@ class TorchDerivatives:
 
     def hessian(self, X: Array) -> Product | None:
         if not self._tried:
-            self._way = first_that_works((self._by_reverse, self._by_forward), X, _ERRORS)
-            self._tried = True
+            ways = (self._by_reverse, self._by_forward)
+            self._way, self._tried = first_that_works(ways, lambda X: self.both(X)[1], X, _ERRORS), True
         return None if self._way is None else self._way(X)
 
     def _by_reverse(self, X: Array) -> Product:
