@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from orthoprox._fields import replace
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.estimators._device import host, is_elsewhere
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._units import exponent, times_power
 from orthoprox.estimators._warn import Note
@@ -29,11 +31,13 @@ def standard_deviations(data: Samples) -> Array:
         squares = np.bincount(X.indices, weights=(D / unit[X.indices]) ** 2, minlength=data.n_features)
         squares += (m - stored) * (data.rest / unit) ** 2
     else:
-        tops = np.max(np.abs(X), axis=0)
+        xp = array_namespace(X)
+        tops = host(xp.max(xp.abs(X), axis=0))
         unit = np.where(tops > 0, tops, 1.0).astype(np.float64)
-        squares = np.sum(np.square(X / unit), axis=0)
+        squares = host(xp.sum((X / data.place(unit)) ** 2, axis=0))
     spread = unit * np.sqrt(squares / data.degrees_of_freedom)
-    return np.minimum(data.to_data(spread.astype(X.dtype)), np.finfo(X.dtype).max)  # of two samples it may be larger
+    dtype = data.like.dtype
+    return np.minimum(data.to_data(spread.astype(dtype)), np.finfo(dtype).max)  # of two samples it may be larger
 
 
 def divide(data: Samples, scale: Array) -> Samples:
@@ -43,7 +47,7 @@ def divide(data: Samples, scale: Array) -> Samples:
     """
     mantissa, powers = np.frexp(scale)
     X, rest = data.X, data.rest
-    columns = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(np.any(X, axis=0))
+    columns = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(host(array_namespace(X).any(X != 0, axis=0)))
     top = int(np.max(-powers[columns], initial=-1074)) if len(columns) else 0
     shift = np.minimum(-powers - top, 0)  # a feature without an entry has no say
     rest = np.ldexp(rest / mantissa, shift)
@@ -51,6 +55,9 @@ def divide(data: Samples, scale: Array) -> Samples:
         Y = X.copy()
         Y.data = np.ldexp(X.data / mantissa[X.indices], shift[X.indices])
         f = exponent(Y.data - rest[Y.indices], rest)
+    elif is_elsewhere(X):
+        Y = X / data.place(mantissa) * data.place(np.ldexp(np.ones_like(mantissa), shift))
+        f = exponent(Y)
     else:
         Y = np.ldexp(X / mantissa, shift)
         f = exponent(Y)

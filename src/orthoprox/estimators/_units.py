@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.estimators._device import is_elsewhere, place
 from orthoprox.maps.sparse import is_sparse
 
 
@@ -25,12 +27,19 @@ def exponent(*arrays: Any) -> int:
     (2, 0)
     """
     entries = [X.data if is_sparse(X) else X for X in arrays]
-    top = max((max(float(np.max(a)), -float(np.min(a))) for a in entries if a.size), default=0.0)
+    top = max((_top(a) for a in entries if math.prod(a.shape)), default=0.0)
     return math.frexp(top)[1] - 1 if top > 0 else 0
+
+
+def _top(a: Any) -> float:
+    xp = array_namespace(a)
+    return max(float(xp.max(a)), -float(xp.min(a)))
 
 
 def times_power(X: Any, e: int) -> Any:
     """X times 2^e, a new array or sparse matrix: exact, but infinite or zero beyond the range of its float type."""
+    if is_elsewhere(X):
+        return X * 2.0 ** (e // 2) * 2.0 ** (e - e // 2)  # the whole power may be beyond the range
     with np.errstate(over="ignore", under="ignore"):
         if not is_sparse(X):
             return np.ldexp(X, e)
@@ -43,5 +52,5 @@ def affine(S: Array, V: Array, mean: Array) -> Array:
     """S V + mean for factors of any size; infinite only where an entry of the result is beyond the range."""
     e, f = exponent(S), exponent(V)
     g = max(e + f, exponent(mean))
-    P = times_power(times_power(S, -e) @ times_power(V, -f), e + f - g)
-    return np.asarray(times_power(P + times_power(mean, -g), g))
+    P = times_power(times_power(S, -e) @ place(times_power(V, -f), S), e + f - g)
+    return times_power(P + place(times_power(mean, -g), S), g)

@@ -17,6 +17,7 @@ from orthoprox.estimators._arrange import arrange
 from orthoprox.estimators._base import AUTO, OrthogonalTransformer, is_share
 from orthoprox.estimators._bound import UpperBound, upper_bound
 from orthoprox.estimators._covariance import read_covariance
+from orthoprox.estimators._device import at_home, fitting, host, like_input
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._parallel import side_by_side
 from orthoprox.estimators._rank import features_for_rank, rank_note, with_single_features
@@ -223,7 +224,8 @@ class SparsePCA(OrthogonalTransformer):
         array([3.])
         """
         self._check_settings()
-        self._fit(read_covariance(self, C, n_samples))
+        with fitting(self, C):
+            self._fit(read_covariance(self, C, n_samples))
         self._tell()
         return self
 
@@ -336,7 +338,7 @@ class SparsePCA(OrthogonalTransformer):
     def _store(self, data: Samples, result: Result[Any]) -> None:
         caps = None if self.n_nonzero_per_component is None else self._allowance(data).level()
         V = arrange(data, result.X, caps, any_basis=self._any_basis(data))
-        T = data.rough(V).astype(np.float64)
+        T = host(data.scores(V)).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
         self.components_, self.notes_ = np.ascontiguousarray(V.T), tuple(note.sentence for note in self._notes)
         self.n_nonzero_ = np.count_nonzero(V, axis=0)
@@ -375,6 +377,7 @@ class SparsePCA(OrthogonalTransformer):
         data = super()._prepared(X)
         return data if self.feature_scale_ is None else divide(data, self.feature_scale_)
 
+    @like_input
     def inverse_transform(self, X: Any) -> Array:
         """The samples that have these scores and no part outside the components, in the units of the data.
 
@@ -396,4 +399,4 @@ class SparsePCA(OrthogonalTransformer):
             With ``loadings()`` and ``variances()`` as pandas frames.
         """
         check_is_fitted(self)
-        return summarise(self)
+        return summarise(at_home(self))
