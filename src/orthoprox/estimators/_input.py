@@ -105,7 +105,7 @@ class Samples:
 
     def take(self, rows: Array) -> Samples:
         """Some of the samples, about the same centre."""
-        return replace(self, X=_take(self.X, rows, 0) if is_elsewhere(self.X) else self.X[rows])
+        return replace(self, X=take_rows(self.X, rows))
 
     def features(self, columns: Array) -> Samples:
         """Some of the features, in the same units."""
@@ -129,6 +129,11 @@ def read_samples(estimator: Any, X: Any, centre: Callable[[Any], Array], least: 
     """Validate X for a fit, find its centre, subtract it and bring the rest to unit size."""
     X = validate(estimator, X, fitting=True, least=least)
     return about(X, centre(X))
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Some of the rows of validated samples."""
+    return _take(X, rows, 0) if is_elsewhere(X) else X[rows]
 
 
 def _take(X: Array, chosen: Array, axis: int) -> Array:

@@ -238,8 +238,7 @@ class SparsePCA(OrthogonalTransformer):
         if self.scale is not None:
             self.feature_scale_ = np.where(spread > 0, spread, 1.0).astype(data.like.dtype)
             data = divide(data, self.feature_scale_)
-        share = is_share(self.n_components)
-        self.n_components_ = components_for(data, self.n_components) if share else int(self.n_components)
+        self.n_components_ = components_for(data, r) if is_share(r := self.n_components) else int(r)
         units = None if self.scale is not None else spread_note(spread, feature_names(self, len(spread)))
         self._notes = [] if units is None else [units]
         super()._fit(data)
@@ -386,9 +385,8 @@ class SparsePCA(OrthogonalTransformer):
         X : array, shape (n_samples, n_components)
             Scores, as ``transform`` gives them.
         """
-        scores = self._check_scores(X)
-        rows = self.components_ if self.feature_scale_ is None else self.components_ * self.feature_scale_
-        return affine(scores, rows, self.mean_)
+        scores, scale = self._check_scores(X), self.feature_scale_
+        return affine(scores, self.components_ if scale is None else self.components_ * scale, self.mean_)
 
     def summary(self) -> SparsePCASummary:
         """What was found, as a table to print: loadings by name, variance, shares, the comparison with PCA, notes.

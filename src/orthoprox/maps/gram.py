@@ -93,7 +93,7 @@ class Gram(LinearMap):
             return self.B.adjoint(self.B(X))
         # B'B lives where the data do, that of a sparse matrix in NumPy, and X may not
         H = self.H
-        return beside_data(lambda V: H @ V, X, H)
+        return H @ X if type(X) is type(H) else beside_data(lambda V: H @ V, X, H)
 
     def adjoint(self, Z: Array) -> Array:
         return self(Z)
