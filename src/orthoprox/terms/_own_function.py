@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from array_api_compat import is_numpy_array
+
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.backends.autodiff import Derivatives, Product, check_number, derivatives_of
@@ -121,7 +123,7 @@ class OwnFunction:
         try:
             return self._value(X)
         except TypeError as error:
-            if "numpy.ndarray" not in str(error):
+            if not (is_numpy_array(X) and "numpy.ndarray" in str(error)):
                 raise
             raise TypeError(
                 f"The function of {self.owner} does not take the NumPy array that it was given ({error}). Give X0 as "
