@@ -187,6 +187,7 @@ def test_a_library_that_does_not_differentiate_is_named(X):
     ],
     ids=["detached", "by item", "in place"],
 )
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")
 def test_what_pytorch_would_pass_over_in_silence(torch, function, words):
     with pytest.raises(ValueError, match=words):
         Smooth(function).gradient(torch.tensor(M.random(0)))

@@ -5,7 +5,6 @@ Parameters in a user's function that are being learnt are constants here: nothin
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -40,8 +39,7 @@ class TorchDerivatives:
 
     def both(self, X: Array) -> tuple[Scalar, Array]:
         before = _version(X)
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Converting a tensor with requires_grad=True to a scalar")
+        with torch.no_grad():
             try:
                 G, value = torch.func.grad_and_value(self._checked)(X)
             except torch.cuda.OutOfMemoryError:
