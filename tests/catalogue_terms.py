@@ -54,6 +54,10 @@ def tanh(X: Any) -> Any:
     return array_namespace(X).tanh(X)
 
 
+def tanh_slope(X: Any, V: Any) -> Any:
+    return (1 - tanh(X) ** 2) * V
+
+
 def quartic(X: Any) -> tuple[Any, Any]:
     return total(X**4) / 4, X**3
 
@@ -72,7 +76,7 @@ SMOOTH = [
     terms.LeastSquares(B, Y, weight=-0.4),
     terms.LeastSquares(THIN, weight=1.1),
     terms.Smooth(softplus, tanh, lipschitz=1.0, weight=0.5),
-    terms.Smooth(softplus, tanh, lipschitz=1.0, weight=-1.5),
+    terms.Smooth(softplus, tanh, lipschitz=1.0, weight=-1.5, hessian=tanh_slope),
     terms.Smooth(quartic, weight=0.3),
     terms.Mean.of_rows(B, 2, weight=0.6),
     terms.Mean.of_rows(csr_array(B), 3, weight=-0.4),
@@ -85,7 +89,8 @@ SMOOTH = [
     terms.SmoothSum((terms.Smooth(softplus, tanh, lipschitz=1.0), terms.Smooth(quartic)), weight=0.5),
     terms.ComposedQuadratic(terms.Quadratic(Q[:3, :3]), Difference(), weight=0.5),
     terms.ComposedQuadratic(terms.LeastSquares(B[:, :3], Y, weight=2.0), Difference(), weight=-0.5),
-    terms.ComposedSmooth(terms.Smooth(softplus, tanh, lipschitz=1.0), Matrix(B), weight=0.8),
+    terms.SmoothSum((terms.Quadratic(Q), terms.Smooth(softplus, tanh, 1.0, hessian=tanh_slope)), weight=-0.7),
+    terms.ComposedSmooth(terms.Smooth(softplus, tanh, lipschitz=1.0, hessian=tanh_slope), Matrix(B), weight=0.8),
     terms.ComposedSmooth(terms.Smooth(quartic), Difference()),
     terms.Zero(),
     terms.Zero(weight=-2.0),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 
 LEAST = -1074
@@ -25,8 +26,13 @@ def exponent(*arrays: Any) -> int:
     (2, 0)
     """
     entries = [X.data if _is_sparse(X) else X for X in arrays]
-    top = max((max(float(np.max(a)), -float(np.min(a))) for a in entries if a.size), default=0.0)
+    top = max((_top(a) for a in entries if math.prod(a.shape)), default=0.0)
     return math.frexp(top)[1] - 1 if top > 0 else 0
+
+
+def _top(a: Any) -> float:
+    xp = array_namespace(a)
+    return max(float(xp.max(a)), -float(xp.min(a)))
 
 
 def column_exponents(X: Any) -> Array:
@@ -49,6 +55,8 @@ def column_exponents(X: Any) -> Array:
 
 def times_power(X: Any, e: int) -> Any:
     """X times 2^e, a new array or sparse matrix: exact, but infinite or zero beyond the range of its float type."""
+    if not isinstance(X, np.ndarray) and not _is_sparse(X):
+        return X * 2.0 ** (e // 2) * 2.0 ** (e - e // 2)  # the whole power may be beyond the range
     with np.errstate(over="ignore", under="ignore"):
         if not _is_sparse(X):
             return np.ldexp(X, e)

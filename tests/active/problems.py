@@ -15,6 +15,7 @@ S = S + S.T
 T = _rng.standard_normal((N, R))
 WEIGHTS = np.where(_rng.random((N, R)) < 0.2, 0.0, _rng.uniform(0.3, 1.0, (N, R)))  # some entries cost nothing
 f = terms.ExplainedVariance(B, 0.1)
+quartic = terms.Smooth(lambda X: np.sum(X**4), lambda X: 4 * X**3, hessian=lambda X, V: 12 * X**2 * V)
 
 PROBLEMS = {
     "l1": Problem.of(f + 0.5 * terms.L1(), over=M),
@@ -26,6 +27,7 @@ PROBLEMS = {
     "log-sum": Problem.of(f + 0.2 * terms.LogSum(0.3), over=M),
     "negative part": Problem.of(f + 0.5 * terms.NegativePart(), over=M),
     "huber": Problem.of(f + 0.5 * terms.Huber(0.2), over=M),  # no kinks, but curvature
+    "own function": Problem.of(f - 0.5 * quartic + 0.5 * terms.L1(), over=M),
     "l1 minus largest-k": Problem.of(f - 0.4 * terms.LargestK(9) + 0.5 * terms.L1(), over=M),
 }
 

@@ -37,6 +37,24 @@ def test_gradient_agrees_with_differences(f, X):
 
 
 @laws
+@given(X=points(scales=(1.0, 1e-4)), V=points(scales=(1.0,)), W=points(scales=(1.0,)))
+@tries
+def test_the_hessian_is_the_derivative_of_the_gradient(f, X, V, W):
+    value, G = f.value_and_gradient(X)
+    assert np.isclose(value, f.value(X), rtol=1e-12, atol=slack(f, X))
+    assert np.allclose(G, f.gradient(X), rtol=1e-12, atol=1e-12 * (1 + size(X)))
+    product = f.hessian(X)
+    assert f.has_hessian is (product is not None)
+    if product is None:
+        assert not isinstance(f, terms.QuadraticTerm)
+        return
+    t = 1e-5
+    numeric = (f.gradient(X + t * V) - f.gradient(X - t * V)) / (2 * t)
+    assert np.allclose(product(V), numeric, rtol=0, atol=1e-7 * (1 + size(numeric) + size(f.gradient(X))))
+    assert np.isclose(inner(W, product(V)), inner(V, product(W)), rtol=1e-9, atol=1e-9 * (1 + size(V)) * (1 + size(W)))
+
+
+@laws
 @given(X=points(), X_new=points(), a=factors, b=factors)
 @tries
 def test_what_is_given_the_product_agrees(f, X, X_new, a, b):
@@ -158,7 +176,11 @@ REFUSED = [
     (lambda: Smooth(softplus, tanh, lipschitz="large"), "number or None"),
     (lambda: Smooth(3.0), "function of X"),
     (lambda: Smooth(softplus, 3.0), "function of X"),
+    (lambda: Smooth(softplus, tanh, hessian=3.0), "function of X"),
+    (lambda: Smooth(softplus, tanh, hessian=lambda X, V: V[:1, :]).hessian(X0)(X0), "shape"),
     (lambda: Smooth(softplus).value(X0), "pair"),
+    (lambda: Smooth(softplus).gradient(X0), "belongs to NumPy, which does not differentiate"),
+    (lambda: Smooth(lambda X: (1.0, X, X)).gradient(X0), "tuple of 3"),
     (lambda: Smooth(quartic, tanh).value(X0), "one number"),
     (lambda: Smooth(tanh, tanh).value(X0), "one number"),
     (lambda: Smooth(softplus, lambda X: X[:1, :]).gradient(X0), "shape"),

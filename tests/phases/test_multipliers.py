@@ -16,6 +16,7 @@ _rng = np.random.default_rng(5)
 _C = _rng.standard_normal((2 * N, N))
 f = terms.Quadratic(Matrix(_C.T @ _C / N))
 B = Matrix(_rng.standard_normal((14, N)))
+quartic = terms.Smooth(lambda X: np.sum(X**4), lambda X: 4 * X**3, hessian=lambda X, V: 12 * X**2 * V)
 PROBLEMS = {
     "l1": Problem.of(f + 0.3 * terms.L1(), over=M),
     "l1 of a map": Problem.of(f + 0.3 * terms.L1() @ B, over=M),
@@ -30,6 +31,7 @@ PROBLEMS = {
     "columns of a map": Problem.of(f + 0.8 * terms.GroupL2("columns") @ B, over=M),
     "shifted": Problem.of(f + terms.Shifted(terms.L1(0.3), _rng.standard_normal((N, R))), over=M),
     "two terms": Problem.of(f + 0.3 * terms.L1() @ B + 0.2 * terms.GroupL2(), over=M),
+    "own function": Problem.of(f - 2.0 * quartic + 0.3 * terms.L1() @ B, over=M),
     "least squares": Problem.of(terms.LeastSquares(B, _rng.standard_normal((14, R))) + 0.3 * terms.L1(), over=M),
 }
 METHOD = Multipliers()

@@ -14,10 +14,11 @@ from orthoprox.active.choose import restore
 from orthoprox.active.corners import resolve_corners
 from orthoprox.active.subgradient import Subgradient, shortest_subgradient
 from orthoprox.backends import backend_of
+from orthoprox.backends.autodiff import Product
 from orthoprox.manifolds import SparseStiefel, TangentSpace
 from orthoprox.maps import Identity
 from orthoprox.problem import Point, Problem
-from orthoprox.terms import EntrywiseTerm, QuadraticTerm
+from orthoprox.terms import EntrywiseTerm, Zero
 
 _STRENGTHS = (
     0.0,
@@ -78,7 +79,8 @@ def has_active_sets(problem: Problem) -> bool:
     return (
         isinstance(problem.A, Identity)
         and isinstance(problem.h, EntrywiseTerm)
-        and isinstance(problem.f, QuadraticTerm)
+        and bool(problem.f.has_hessian)
+        and not isinstance(problem.f, Zero)
         and math.isfinite(problem.h.lipschitz_constant(problem.shape))
     )
 
@@ -93,7 +95,7 @@ def minimise_on(problem: Problem, active: ActiveSet, X: Array, budget: Budget, z
     Parameters
     ----------
     problem : Problem
-        With A = I, an entrywise h and a quadratic f; for a fixed support one with f alone.
+        With A = I, an entrywise h and an f with a Hessian; for a fixed support one with f alone.
     active : ActiveSet
         The set to begin with.
     X : array, shape (n, r)
@@ -269,6 +271,7 @@ class _OnSet:
         self.g = self.space.project(pull - (X @ self.Lam) * active.support)
         self.inward = float(norm(self.g))
         self._curvature = self._second_derivative(slope)
+        self._of_f: Product | None = None
 
     def _second_derivative(self, slope: Array) -> Array:
         """H'' on the set: the prox at X + mu h'(X) has the derivative 1/(1 + mu h'')."""
@@ -280,5 +283,8 @@ class _OnSet:
 
     def hessian(self, D: Array) -> Array:
         """The Hessian times a tangent D."""
-        HD = self.problem.f.product(D) + self._curvature * D - D @ self.Lam
+        if self._of_f is None:  # only now: a set that is not stepped on needs no second derivatives
+            self._of_f = self.problem.f.hessian(self.at.X)
+        assert self._of_f is not None  # has_active_sets has seen to that
+        HD = self._of_f(D) + self._curvature * D - D @ self.Lam
         return self.space.project(HD * self.active.support, _PROJECTION)

@@ -23,7 +23,7 @@ from orthoprox.bounds._source import Scaled
 from orthoprox.bounds._supports import all_supports, count_supports, descend, peaks_of, upper_values_on
 from orthoprox.bounds._threshold import FEW, Clip, Limits, best_clip, best_clip_wide, entries_above, penalty, shrink
 from orthoprox.bounds._tree import Case, Tree, tree_value
-from orthoprox.covariance import SampleCovariance
+from orthoprox.covariance import DeviceCovariance, SampleCovariance
 
 Effort = Literal["fast", "balanced", "thorough"]
 sparse: Any = scipy.sparse
@@ -283,7 +283,8 @@ def _clipped(source: Scaled, allowance: Allowance, limits: Limits) -> VarianceBo
     if source.n <= limits.block:
         return _proof(source, allowance, "clipped", lam=float(source.to_data(best_clip(source.dense(), allowance))))
     best: VarianceBound | None = None
-    if isinstance(source.source, SampleCovariance) and source.source.m <= min(limits.block, source.n - 1):
+    samples = source.source.m if isinstance(source.source, (SampleCovariance, DeviceCovariance)) else math.inf
+    if samples <= min(limits.block, source.n - 1):
         best = _proof(source, allowance, "clipped", lam=0.0)
     known = math.inf if best is None else float(source.scaled(best.value))
     clip = best_clip_wide(source, allowance, limits, known)

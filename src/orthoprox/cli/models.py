@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from array_api_compat import is_numpy_array
+
 from orthoprox import Problem
 from orthoprox._memory import check_memory
+from orthoprox.backends.devices import mover
 from orthoprox.cli.source import Source, find_source
 from orthoprox.maps import LinearMap, as_map
 from orthoprox.maps._frobenius import frobenius_squared
@@ -31,6 +35,13 @@ class SolveRequest:
     seed: int
     folder: Path | None
     prepare: str | None
+    device: str | None = None
+    library: str | None = None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the user named a device or a library."""
+        return self.device is not None or self.library is not None
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,17 @@ class Model:
 def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
     source = find_source(request.data, seed=request.seed, folder=request.folder, prepare=request.prepare)
     check_run(max(source.shape), request.components)
-    return source, as_map(source.D, "D")
+    if not request.elsewhere:
+        return source, as_map(source.D, "D")
+    move = mover(request.device, request.library)
+    if isinstance(source.D, np.ndarray):
+        return source, as_map(move(source.D), "D")
+    if is_numpy_array(move(np.zeros(1))):
+        return source, as_map(source.D, "D")
+    raise ValueError(
+        f"{source.about['name']} is sparse, and products with it are SciPy's, on the CPU; leave --device and --library "
+        "out, or give dense data."
+    )
 
 
 def check_run(rows: int, components: int) -> None:
@@ -133,6 +154,8 @@ def _dictionary(request: SolveRequest) -> NamedProblem:
 def _compressed_modes(request: SolveRequest) -> NamedProblem:
     if request.nonzeros is not None or request.prepare is not None:
         raise ValueError("compressed-modes takes no --prepare and no --nonzeros; leave them out.")
+    if request.elsewhere and not is_numpy_array(mover(request.device, request.library)(np.zeros(1))):
+        raise ValueError("compressed-modes has no data to put on a device; leave --device and --library out.")
     if not (request.data.isdecimal() and len(request.data) <= MOST_DIGITS):
         raise ValueError(
             f"compressed-modes takes a number of grid points, as in 128, instead of data; given {request.data!r}."

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from array_api_compat import device
 
 import orthoprox
 from orthoprox import Result
+from orthoprox._fields import replace
 from orthoprox._files import replacing
+from orthoprox.backends import backend_of
 from orthoprox.cli.models import NamedProblem
 from orthoprox.cli.run_figure import draw_run
 from orthoprox.problem import nonzeros
@@ -36,11 +39,12 @@ def summary_of(result: Result[Any], problem: NamedProblem) -> dict[str, Any]:
         "criticality": result.criticality,
         **result.criticality_parts._asdict(),
         "infeasibility": result.infeasibility,
-        "entries": int(result.X.size),
+        "entries": math.prod(result.X.shape),
         "nonzeros": nonzeros(_partner(result)),
         **{name: measure(result.X) for name, measure in problem.measures.items()},
         "iterations": result.iterations,
         "seconds": result.seconds,
+        "arrays": f"{backend_of(result.X).name} on {device(result.X)}",
         "notes": [*problem.notes, *result.notes],
     }
 
@@ -48,6 +52,7 @@ def summary_of(result: Result[Any], problem: NamedProblem) -> dict[str, Any]:
 def write_files(out: Path, result: Result[Any], problem: NamedProblem, summary: dict[str, Any]) -> list[Path]:
     """Write everything and return the files; where one cannot be written, all of an earlier run stay as they were."""
     parts: dict[str, Callable[[IO[bytes]], object]] = {}
+    result = replace(result, **{name: _to_numpy(getattr(result, name)) for name in ("X", "y", "z")})
     for name, X in (("loadings", result.X), ("loadings_sparse", _partner(result))):
         parts[f"{name}.npy"] = functools.partial(_array, X=X)
         parts[f"{name}.csv"] = functools.partial(_table, X=X, rows=problem.rows)
@@ -65,6 +70,10 @@ def write_files(out: Path, result: Result[Any], problem: NamedProblem, summary: 
             write(file)
             file.flush()
     return [out / name for name in parts]
+
+
+def _to_numpy(a: Any) -> Any:
+    return None if a is None else backend_of(a).to_numpy(a)
 
 
 def _bytes(file: IO[bytes], content: bytes) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from orthoprox import Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
+from orthoprox.backends.devices import LIBRARIES
 from orthoprox.cli import INTERRUPTED
 from orthoprox.cli.errors import EXIT_CODES, FAILED
 from orthoprox.cli.models import MODELS, SolveRequest
@@ -31,6 +32,7 @@ ITERATIONS = 1000
     "  orthoprox solve sparse-pca digits --components 6\n"
     "  orthoprox solve sparse-pca mnist-1500-500 --data-dir DIR --components 20 --weight 10 --nonzeros 1000\n"
     "  orthoprox solve sparse-pca my.csv --solver oadmm-rr --set length=bb-long --seconds 10 --json\n"
+    "  orthoprox solve sparse-pca my.npy --device cuda\n"
     "  orthoprox solve compressed-modes 128 --components 5\n\n" + EXIT_CODES,
 )
 @click.argument("model", type=click.Choice(list(MODELS)))
@@ -75,6 +77,14 @@ ITERATIONS = 1000
     show_default=True,
     help="Folder for the results.",
 )
+@click.option(
+    "--device", metavar="DEVICE", help="cpu, cuda, cuda:0, ... or auto: a GPU if there is one.  [default: cpu]"
+)
+@click.option(
+    "--library",
+    type=click.Choice(LIBRARIES),
+    help="Whose arrays are used.  [default: torch on a GPU, else numpy]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def solve_command(
@@ -92,6 +102,8 @@ def solve_command(
     seed: int,
     data_dir: Path | None,
     out: Path,
+    device: str | None,
+    library: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -103,7 +115,8 @@ def solve_command(
     method = named(solver, **dict(map(parse_setting, settings)))
     stop = stop_rule(iterations, seconds, tol)
     check_writable(out)
-    instance = MODELS[model].build(SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare))
+    request = SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare, device, library)
+    instance = MODELS[model].build(request)
     watching = [] if quiet or not sys.stderr.isatty() else [Progress()]
     every = max(1, (iterations or ITERATIONS) // 500)
     result = solve(instance.problem, method, seed=seed, stop=stop, record=Recorder(every=every), observers=watching)

@@ -24,11 +24,10 @@ def arrange(data: Samples, X: Array, caps: Sequence[int] | None, *, any_basis: b
     any_basis : bool
         Whether every basis of the span is as good; then it is that of the principal axes.
     """
-    T = data.rough(X)
     if any_basis:
-        V = X @ np.linalg.eigh(T.T @ T)[1][:, ::-1]
+        V = X @ np.linalg.eigh(data.moments(X))[1][:, ::-1].astype(X.dtype)
     else:
-        variance = np.sum(T * T, axis=0)
+        variance = data.squares(X)
         order = np.argsort(-variance, kind="stable")
         if caps is not None and np.any(np.count_nonzero(X, axis=0)[order] > caps):
             order = np.arange(len(variance))

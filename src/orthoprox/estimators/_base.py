@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, RunFailed, Status
-from orthoprox.estimators._input import Samples, about, column_means, read_samples, share_kept, validate
+from orthoprox.estimators._device import fitting, is_elsewhere, like_input
+from orthoprox.estimators._input import Samples, about, column_means, float_types, read_samples, share_kept, validate
 from orthoprox.estimators._stages import SUCCESSES, Stage, run_stages
 from orthoprox.estimators._stop import ScaledCritical
 from orthoprox.estimators._units import affine, times_power
@@ -168,10 +169,12 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Parameters
         ----------
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
-            The samples. A sparse matrix stays sparse.
+            The samples. A sparse matrix stays sparse. With scikit-learn's ``array_api_dispatch`` an array of PyTorch,
+            CuPy or JAX stays on its device, and the fitted attributes are arrays of that library there.
         y : ignored
         """
-        self._fit(self._read(X))
+        with fitting(self, X):
+            self._fit(self._read(X))
         self._tell()
         return self
 
@@ -205,7 +208,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         best: Result[Any] | None = None
         failures: list[RunFailed] = []
         runs = [functools.partial(self._run, data, problem, int(seed), first=i == 0) for i, seed in enumerate(seeds)]
-        for i, run in enumerate(self._side_by_side(runs)):
+        for i, run in enumerate(runs if is_elsewhere(data.X) else self._side_by_side(runs)):
             where = f"in run {i + 1} of {self.n_init}"
             try:
                 result = run()
@@ -310,6 +313,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     # ------------------------------------------------------------------ after the fit
 
+    @like_input
     def transform(self, X: Any) -> Array:
         """The scores: the product of each (centred) sample with each component.
 
@@ -326,12 +330,13 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _scores(self, X: Any) -> Array:
         data = self._prepared(X)
-        return times_power(data.rough(self.components_.T), data.exponent)
+        return times_power(data.scores(self.components_.T), data.exponent)
 
     def _prepared(self, X: Any) -> Samples:
         """Validated samples, centred as those of the fit were."""
         return about(X, self.mean_)
 
+    @like_input
     def inverse_transform(self, X: Any) -> Array:
         """The samples that have these scores and no part outside the components.
 
@@ -345,13 +350,14 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _check_scores(self, X: Any) -> Array:
         """Check that X holds scores, a column for each component."""
         check_is_fitted(self)
-        X = check_array(X, dtype=(np.float64, np.float32), input_name="X")
+        X = check_array(X, dtype=float_types(X), input_name="X")
         if X.shape[1] != self.components_.shape[0]:
             raise ValueError(
                 f"X must have one column for each of the {self.components_.shape[0]} components; given {X.shape[1]}."
             )
         return X
 
+    @like_input
     def score(self, X: Any, y: Any = None) -> float:
         """The share of the variation of X about ``mean_`` that a reconstruction from the scores keeps.
 
@@ -371,4 +377,5 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.array_api_support = True
         return tags

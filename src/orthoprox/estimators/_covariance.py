@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
+from orthoprox.estimators._device import host
 from orthoprox.estimators._input import Samples, about, no_centre, refuse_words
 from orthoprox.estimators._units import exponent, times_power
 
@@ -51,7 +52,7 @@ def _correlation(C: Array, given: Array) -> tuple[Array, Array, Array]:
 def _validate(estimator: Any, C: Any) -> Array:
     """C as a symmetric array, with the names of features and their number noted."""
     try:
-        A = check_array(C, dtype=(np.float64, np.float32), input_name="C", estimator=estimator)
+        A = check_array(host(C), dtype=(np.float64, np.float32), input_name="C", estimator=estimator)
     except (ValueError, TypeError) as error:
         refuse_words(C, error)
         raise

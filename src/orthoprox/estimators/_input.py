@@ -1,4 +1,4 @@
-"""Read the samples: NumPy, SciPy sparse, pandas or polars in, centred samples of unit size out."""
+"""Read the samples: arrays of any library, SciPy sparse, pandas or polars in, centred samples of unit size out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import device
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.validation import validate_data
 
 from orthoprox._fields import DERIVED, cached_property, replace
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.estimators._device import dispatches, host, is_elsewhere, numpy_dtype, place
 from orthoprox.estimators._remainder import Remainder
 from orthoprox.estimators._units import exponent, times_power
 from orthoprox.maps import Centred, LinearMap, Matrix, Sparse, Stack
@@ -28,7 +31,7 @@ class Samples:
     """
 
     X: Any
-    """A NumPy array, centred, or a SciPy sparse matrix by rows, centred where that fills nothing in."""
+    """An array, centred, or a SciPy sparse matrix by rows, centred where that fills nothing in."""
     rest: Array
     """What is still to be subtracted from every row, of shape (n,): for a sparse X, the mean of columns with zeros."""
     mean: Array
@@ -50,8 +53,29 @@ class Samples:
 
     @property
     def like(self) -> Array:
-        """An empty array with the float type of X and of every fitted attribute."""
-        return np.empty((0, 0), dtype=self.X.dtype)
+        """An empty NumPy array with the float type of X and of every fitted attribute."""
+        return np.empty((0, 0), dtype=numpy_dtype(self.X))
+
+    def place(self, a: Array) -> Array:
+        """A NumPy array where the samples live, so that products with them stay there."""
+        return place(a, self.X)
+
+    def scores(self, V: Array) -> Array:
+        """The products of the samples with the columns of V, where the samples live."""
+        return self.rough(self.place(V))
+
+    def squares(self, V: Array) -> Array:
+        """The sum of squares of the scores on each column of V, in NumPy and in double precision."""
+        T = self.scores(V)
+        xp = array_namespace(T)
+        return np.asarray(host(xp.sum(xp.astype(T, xp.float64, copy=False) ** 2, axis=0)))
+
+    def moments(self, V: Array) -> Array:
+        """The second moments of the scores, times the number of samples, in NumPy and in double precision."""
+        T = self.scores(V)
+        xp = array_namespace(T)
+        T = xp.astype(T, xp.float64, copy=False)
+        return np.asarray(host(T.T @ T))
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -89,12 +113,13 @@ class Samples:
 
     def take(self, rows: Array) -> Samples:
         """Some of the samples, about the same centre."""
-        return replace(self, X=self.X[rows])
+        return replace(self, X=take_rows(self.X, rows))
 
     def features(self, columns: Array) -> Samples:
         """Some of the features, in the same units."""
         rest = None if self.remainder is None else self.remainder.features(columns)
-        return replace(self, X=self.X[:, columns], rest=self.rest[columns], mean=self.mean[columns], remainder=rest)
+        X = _take(self.X, columns, 1) if is_elsewhere(self.X) else self.X[:, columns]
+        return replace(self, X=X, rest=self.rest[columns], mean=self.mean[columns], remainder=rest)
 
     def to_data(self, value: Any, power: int = 1) -> Any:
         """A length of these samples (or a variance, power 2, and so on) in the units of the data.
@@ -102,7 +127,7 @@ class Samples:
         It is infinite, or zero, where the float type does not reach.
         """
         scaled = times_power(value, power * self.exponent)
-        return scaled if isinstance(value, np.ndarray) else float(scaled)
+        return scaled if isinstance(value, np.ndarray) or is_elsewhere(value) else float(scaled)
 
     def to_unit(self, value: float, power: int = 1) -> float:
         """A number in the units of the data, such as a user's weight, in those of these samples."""
@@ -115,20 +140,50 @@ def read_samples(estimator: Any, X: Any, centre: Callable[[Any], Array], least: 
     return about(X, centre(X))
 
 
+def take_rows(X: Any, rows: Array) -> Any:
+    """Some of the rows of validated samples."""
+    return _take(X, rows, 0) if is_elsewhere(X) else X[rows]
+
+
+def _take(X: Array, chosen: Array, axis: int) -> Array:
+    """Some rows or columns, by a mask or by numbers in NumPy."""
+    numbers = np.flatnonzero(chosen) if np.asarray(chosen).dtype == bool else np.asarray(chosen)
+    return array_namespace(X).take(X, place(numbers, X), axis=axis)
+
+
 def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
-    """Return X as a NumPy array or CSR matrix of float32 or float64, with names and sizes checked."""
+    """Return X as an array or CSR matrix of float32 or float64, with names and sizes checked.
+
+    The array is one of NumPy, unless scikit-learn was told to dispatch on the library of X.
+    """
     try:
         return validate_data(
             estimator,
             X,
             reset=fitting,
             accept_sparse="csr",
-            dtype=(np.float64, np.float32),
+            dtype=float_types(X),
             ensure_min_samples=least if fitting else 1,
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError, BufferError) as error:
         refuse_words(X, error)
+        refuse_device(X, error)
         raise
+
+
+def float_types(X: Any) -> tuple[Any, Any]:
+    """The float types that are taken, in the library of X."""
+    xp = array_namespace(X) if dispatches(X) else np
+    return xp.float64, xp.float32
+
+
+def refuse_device(X: Any, error: Exception) -> None:
+    """Raise a sentence for an array on a device that NumPy cannot read."""
+    if is_elsewhere(X) and not dispatches(X) and str(device(X)) != "cpu":
+        raise TypeError(
+            f"X must be an array that NumPy can read; given one on the device {device(X)} ({error}). To have it stay "
+            "there, call sklearn.set_config(array_api_dispatch=True) first; or move it to the CPU."
+        ) from error
 
 
 def refuse_words(X: Any, error: Exception) -> None:
@@ -155,12 +210,16 @@ def _non_numeric_columns(X: Any) -> list[str]:
 
 def no_centre(X: Any) -> Array:
     """The origin."""
-    return np.zeros(X.shape[1], dtype=X.dtype)
+    return np.zeros(X.shape[1], dtype=numpy_dtype(X))
 
 
 def column_means(X: Any) -> Array:
     """The mean of every column, accumulated in double precision, of samples of any size."""
     e = exponent(X)
+    if is_elsewhere(X):
+        xp = array_namespace(X)
+        means = host(xp.sum(times_power(X, -e), axis=0, dtype=xp.float64)) / X.shape[0]
+        return np.asarray(times_power(means.astype(numpy_dtype(X)), e))
     total = np.asarray(times_power(X, -e).sum(axis=0, dtype=np.float64)).reshape(-1)
     return np.asarray(times_power((total / X.shape[0]).astype(X.dtype), e))
 
@@ -175,6 +234,13 @@ def about(X: Any, mean: Array) -> Samples:
     if is_sparse(Y):
         rest = _centre_full_columns(Y, rest)
         f = exponent(Y.data - rest[Y.indices], rest)  # an entry that is not stored spreads as far as its mean
+    elif is_elsewhere(Y):
+        xp = array_namespace(Y)
+        Y = Y - place(rest, Y)
+        constant = _is_rounding(host(xp.max(xp.abs(Y), axis=0)), rest)
+        Y = xp.where(place(constant, Y), xp.zeros_like(Y), Y)
+        rest = np.zeros_like(rest)
+        f = exponent(Y)
     else:
         Y -= rest
         Y[:, _is_rounding(np.max(np.abs(Y), axis=0), rest)] = 0.0
@@ -208,5 +274,5 @@ def _is_rounding(sizes: Array, mean: Array) -> Array:
 
 def share_kept(data: Samples, components: Array) -> float:
     """The share of the sum of squares that lies in the span of orthonormal components; 1 where there is nothing."""
-    kept = float(np.sum(np.square(data.rough(components.T), dtype=np.float64)))
+    kept = float(np.sum(data.squares(components.T)))
     return kept / data.total_squares if data.total_squares > 0 else 1.0

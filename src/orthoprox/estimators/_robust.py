@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._types import Array
 from orthoprox.driver import Result, Rule, Snapshot, Status
 from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._device import host, like_input
 from orthoprox.estimators._input import Samples, about, column_means, no_centre, validate
 from orthoprox.estimators._signs import choose_signs
 from orthoprox.estimators._units import times_power
@@ -89,14 +90,14 @@ class RobustTransformer(OrthogonalTransformer):
                 return mean
             # Subtract the mean first: squares far from the origin lose all digits.
             data = about(X, mean)
-            shift = robust_location(data.rough, n_components=self._dimension(n) if self.centre == "affine" else 0)
+            shift = host(robust_location(data.rough, n_components=self._dimension(n) if self.centre == "affine" else 0))
             return np.asarray(mean + data.to_data(shift[:, 0]))
-        location = np.asarray(self.centre, dtype=float)
+        location = np.asarray(host(self.centre), dtype=float)
         if location.shape != (n,) or not np.all(np.isfinite(location)):
             raise ValueError(
                 f"A given centre must be {n} finite numbers, one for each feature; given shape {location.shape}."
             )
-        return location.astype(X.dtype)
+        return location.astype(mean.dtype)
 
     def _warn_if_far(self, data: Samples) -> None:
         """Warn if the mean of the samples lies far from the origin, beside their distances from the mean."""
@@ -128,7 +129,7 @@ class RobustTransformer(OrthogonalTransformer):
             return float(np.quantile(distances, 1 - float(self.contamination)))
         # Without noise the distances of inliers are rounding and smoothing only.
         size = math.sqrt(data.total_squares / data.n_samples)
-        rounding = 100 * size * float(np.finfo(data.X.dtype).eps ** 0.4)
+        rounding = 100 * size * float(np.finfo(data.like.dtype).eps ** 0.4)
         rest = distances
         for _ in range(10):
             middle = float(np.median(rest))
@@ -141,6 +142,7 @@ class RobustTransformer(OrthogonalTransformer):
 
     # ------------------------------------------------------------------ after the fit
 
+    @like_input
     def distances(self, X: Any) -> Array:
         """The distance of each sample from the subspace through the centre, in the units of the data.
 
@@ -152,6 +154,7 @@ class RobustTransformer(OrthogonalTransformer):
         data = about(validate(self, X, fitting=False), self.location_)
         return np.asarray(data.to_data(self._distances(data, self.components_.T)))
 
+    @like_input
     def predict(self, X: Any) -> Array:
         """Which samples belong to the subspace: 1 for an inlier, -1 for an outlier, as in scikit-learn.
 
@@ -159,4 +162,4 @@ class RobustTransformer(OrthogonalTransformer):
         ----------
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
         """
-        return np.where(self.distances(X) > self.threshold_, -1, 1)
+        return np.where(host(self.distances(X)) > self.threshold_, -1, 1)

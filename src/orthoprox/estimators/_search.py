@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from orthoprox._fields import replace
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
-from orthoprox.covariance import Covariance, SampleCovariance, WithVariances
+from orthoprox.covariance import Covariance, DeviceCovariance, SampleCovariance, WithVariances
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, RunFailed, Status, solve
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
+from orthoprox.estimators._device import host_result, is_elsewhere, start_for
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
@@ -21,6 +23,9 @@ from orthoprox.supports import Progress, find_components
 
 def covariance_of(data: Samples) -> Covariance:
     """Products with the covariance of samples, in double precision."""
+    if is_elsewhere(data.X):
+        xp = array_namespace(data.X)
+        return DeviceCovariance(xp.astype(data.X, xp.float64, copy=False), data.degrees_of_freedom)
     C = SampleCovariance(data.X.astype(np.float64), data.rest.astype(np.float64), data.degrees_of_freedom)
     return C if data.remainder is None else WithVariances(C, data.remainder.own / data.degrees_of_freedom)
 
@@ -55,7 +60,8 @@ def search_run(
         status = Status.ITERATIONS
     X = _exact.improve_rows(data, np.asarray(progress.best, dtype=data.like.dtype))
     observers = [Bar(always=True)] if estimator.verbose else []
-    result = solve(problem, DEFAULT_SOLVER, problem.M.project(X), stop=Iterations(0), observers=observers)
+    start = start_for(problem.data, problem.M.project(X))
+    result = host_result(solve(problem, DEFAULT_SOLVER, start, stop=Iterations(0), observers=observers))
     result = replace(result, X=X, status=status, iterations=progress.rounds)
     return _exact.finish_on_support(problem, result, estimator.tol)
 

@@ -8,7 +8,9 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from orthoprox._fields import replace
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.estimators._device import host
 from orthoprox.estimators._input import Samples
 
 _FORMED = 1000  # the largest Gram matrix whose eigenvalues all come at once
@@ -24,7 +26,8 @@ def rank_of(data: Samples, most: int) -> int:
     m, n = data.n_samples, data.n_features
     most = min(most, m if data.divisor is not None else m - 1)
     omega = np.random.default_rng(0).standard_normal((n, most)).astype(data.like.dtype)
-    values = np.linalg.svd(data.rough(omega), compute_uv=False)
+    T = data.scores(omega)
+    values = host(array_namespace(T).linalg.svdvals(T))
     rounding = 8 * np.sqrt(max(m, n)) * np.finfo(data.like.dtype).eps
     return int(np.count_nonzero(values > rounding * values[0]))
 
@@ -72,7 +75,7 @@ def _gram(data: Samples) -> Array:
 
 
 def _gram_product(data: Samples, Y: Array) -> Array:
-    B, Y = data.rough, np.asarray(Y, dtype=data.like.dtype)
+    B, Y = data.rough, data.place(np.asarray(Y, dtype=data.like.dtype))
     if data.n_features <= data.n_samples:
-        return np.asarray(B.adjoint(B(Y)))
-    return np.asarray(B(B.adjoint(Y)))
+        return np.asarray(host(B.adjoint(B(Y))))
+    return np.asarray(host(B(B.adjoint(Y))))

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from orthoprox._fields import replace
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.estimators._device import host, is_elsewhere
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._units import exponent, times_power
 from orthoprox.estimators._warn import Note
@@ -29,12 +31,14 @@ def standard_deviations(data: Samples) -> Array:
         squares = np.bincount(X.indices, weights=(D / unit[X.indices]) ** 2, minlength=data.n_features)
         squares += (m - stored) * (data.rest / unit) ** 2
     else:
+        xp = array_namespace(X)
         own = 0.0 if data.remainder is None else np.sqrt(data.remainder.own)
-        tops = np.maximum(np.max(np.abs(X), axis=0), own)
+        tops = np.maximum(host(xp.max(xp.abs(X), axis=0)), own)
         unit = np.where(tops > 0, tops, 1.0).astype(np.float64)
-        squares = np.sum(np.square(X / unit), axis=0) + np.square(own / unit)
+        squares = host(xp.sum((X / data.place(unit)) ** 2, axis=0)) + np.square(own / unit)
     spread = unit * np.sqrt(squares / data.degrees_of_freedom)
-    return np.minimum(data.to_data(spread.astype(X.dtype)), np.finfo(X.dtype).max)  # of two samples it may be larger
+    dtype = data.like.dtype
+    return np.minimum(data.to_data(spread.astype(dtype)), np.finfo(dtype).max)  # of two samples it may be larger
 
 
 def divide(data: Samples, scale: Array) -> Samples:
@@ -44,7 +48,7 @@ def divide(data: Samples, scale: Array) -> Samples:
     """
     mantissa, powers = np.frexp(scale)
     X, rest, left = data.X, data.rest, data.remainder
-    columns = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(np.any(X, axis=0))
+    columns = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(host(array_namespace(X).any(X != 0, axis=0)))
     if left is not None:
         columns = np.union1d(columns, np.flatnonzero(left.own))
     top = int(np.max(-powers[columns], initial=-1074)) if len(columns) else 0
@@ -54,6 +58,9 @@ def divide(data: Samples, scale: Array) -> Samples:
         Y = X.copy()
         Y.data = np.ldexp(X.data / mantissa[X.indices], shift[X.indices])
         f = exponent(Y.data - rest[Y.indices], rest)
+    elif is_elsewhere(X):
+        Y = X / data.place(mantissa) * data.place(np.ldexp(np.ones_like(mantissa), shift))
+        f = exponent(Y)
     else:
         Y = np.ldexp(X / mantissa, shift)
         left = None if left is None else left.divided(mantissa, shift)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Progress, Result, Rule, Status, solve
+from orthoprox.estimators._device import host_result, start_for
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
 
@@ -34,13 +35,12 @@ def run_stages(
     try:
         for stage in stages:
             observers = [Progress(always=True)] if verbose else []
-            done.append(
-                solve(stage.problem, stage.solver, done[-1].X if done else X0, stop=stage.stop, observers=observers)
-            )
+            start = start_for(stage.problem.data, done[-1].X if done else X0)
+            done.append(solve(stage.problem, stage.solver, start, stop=stage.stop, observers=observers))
             if done[-1].status is Status.INTERRUPTED:
                 break
         else:
-            return finish(done[-1])
+            return finish(host_result(done[-1]))
     except KeyboardInterrupt:
         if not done:
             raise
@@ -48,7 +48,7 @@ def run_stages(
     if len(done) < len(stages):  # measure the point by the problem itself
         problem, solver, _ = stages[-1]
         result = solve(problem, solver, result.X, stop=Iterations(0))
-    return replace(finish(result), status=Status.INTERRUPTED)
+    return replace(finish(host_result(result)), status=Status.INTERRUPTED)
 
 
 def status_after(run: Status, *, critical: bool) -> Status:

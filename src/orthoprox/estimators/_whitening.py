@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
+from orthoprox.estimators._device import host
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._units import times_power
 from orthoprox.maps import Gram
@@ -15,7 +16,7 @@ def spectrum(data: Samples) -> tuple[Array, Array]:
 
     Directions whose mean square is rounding error are left out. Only an n-by-n matrix is formed.
     """
-    H = np.asarray(Gram(data.B, form=True, norm=data.B.norm**2).H, dtype=np.float64)
+    H = np.asarray(host(Gram(data.B, form=True, norm=data.B.norm**2).H), dtype=np.float64)
     values, vectors = np.linalg.eigh((H + H.T) / 2)
     rounding = float(np.finfo(data.like.dtype).eps) * max(H.shape) * values[-1]
     nonzero = values > rounding
@@ -31,8 +32,7 @@ def inverse_root(C: Array) -> Array:
 def whitening_roots(data: Samples, values: Array, V: Array) -> tuple[Array, Array]:
     """The root of the second moments with this spectrum, and its inverse, which whitens the samples."""
     root, inverse = ((V * d) @ V.T for d in (np.sqrt(values), 1 / np.sqrt(values)))
-    Z = data.rough(inverse.astype(data.like.dtype)).astype(np.float64)
-    second = Z.T @ Z / data.n_samples
+    second = data.moments(inverse.astype(data.like.dtype)) / data.n_samples
     correction = inverse_root(second)  # restores digits that the squares of small values lose
     pair = second @ correction @ root, inverse @ correction
     return pair[0].astype(data.like.dtype), pair[1].astype(data.like.dtype)

@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from orthoprox._checks import check_weight
 from orthoprox._fields import replace
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule
 from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._device import host, is_elsewhere, like_input
 from orthoprox.estimators._input import Samples, about, no_centre, validate
 from orthoprox.estimators._signs import choose_signs
 from orthoprox.estimators._stages import Stage
@@ -176,7 +178,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
                     f"{len(values)}. Reduce them by PCA first, or leave precondition out."
                 )
             self._root, self._inverse = whitening_roots(data, values, V)
-            B = B @ Matrix(self._inverse)
+            B = B @ Matrix(data.place(self._inverse))
         self._set_weight(data, B)
         # Fourth powers of samples of size 1/4 or 4 differ by 1e5: l4 is measured in the root mean square of the codes.
         self._size = self._mean_size(data) or 1.0 if self.objective == "l4" else 1.0
@@ -224,13 +226,16 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
     def _store(self, data: Samples, result: Result[Any]) -> None:
         X = result.X
         analysis, atoms = (X, X.T) if self._root is None else (self._inverse @ X, X.T @ self._root)
-        order = np.argsort(-np.sum(np.abs(data.rough(analysis)), axis=0), kind="stable")
+        codes = data.scores(analysis)
+        xp = array_namespace(codes)
+        order = np.argsort(-host(xp.sum(xp.abs(codes), axis=0)), kind="stable")
         signs = choose_signs(atoms.T)
         atoms, analysis = (atoms * signs[:, None])[order], (analysis * signs)[:, order]
         if self.precondition:
             atoms, analysis = data.to_data(atoms), to_inverse_units(data, analysis)
         self.components_, self.analysis_ = atoms, analysis
 
+    @like_input
     def transform(self, X: Any) -> Array:
         """The codes: the coefficient of each sample on each atom, made sparse as ``codes`` says.
 
@@ -247,18 +252,20 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
 
     def _encode(self, data: Samples) -> Array:
         self._check_settings()  # codes may have been changed since the fit
-        C = np.asarray(data.to_data(data.rough(self.analysis_)))
-        w = min(self.weight_ if self.weight is None else self.weight, float(np.finfo(C.dtype).max))
+        C = data.to_data(data.scores(self.analysis_))
+        xp = array_namespace(C)
+        w = min(self.weight_ if self.weight is None else self.weight, float(np.finfo(data.like.dtype).max))
         if self.codes == "soft":
-            return C - np.clip(C, -w, w)
+            return C - xp.clip(C, -w, w)
         if self.codes == "hard":
-            return np.where(np.abs(C) > w, C, 0)
+            return xp.where(xp.abs(C) > w, C, xp.zeros_like(C))
         if self.codes == "largest" and self.n_nonzero < C.shape[1]:
             # The first ones among equals, so that exactly n_nonzero are left.
-            dropped = np.argsort(-np.abs(C), axis=1, kind="stable")[:, self.n_nonzero :]
-            np.put_along_axis(C, dropped, 0, axis=1)
+            order = xp.argsort(-xp.abs(C), axis=1, stable=True)
+            return xp.where(xp.argsort(order, axis=1, stable=True) < self.n_nonzero, C, xp.zeros_like(C))
         return C
 
+    @like_input
     def score(self, X: Any, y: Any = None) -> float:
         """The share of the squares of X that its reconstruction from the codes keeps: one minus the relative error.
 
@@ -270,8 +277,10 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         check_is_fitted(self)
         data, V = about(validate(self, X, fitting=False), self.mean_), self.components_.astype(np.float64)
         e = exponent(V)  # not zero with precondition: then atoms have the units of the data, and codes have none
-        V, C = times_power(V, -e), times_power(self._encode(data).astype(np.float64), e - data.exponent)
+        codes = self._encode(data)
+        xp = array_namespace(codes)
+        V, C = data.place(times_power(V, -e)), times_power(xp.astype(codes, xp.float64), e - data.exponent)
         # |X - CV|^2 without forming CV, which is dense
-        total = data.total_squares
-        error = total - 2 * float(np.sum(data.rough(V.T) * C)) + float(np.sum((C.T @ C) * (V @ V.T)))
+        total, scores = data.total_squares, data.rough(xp.astype(V.T, codes.dtype) if is_elsewhere(codes) else V.T)
+        error = total - 2 * float(xp.sum(scores * C)) + float(xp.sum((C.T @ C) * (V @ V.T)))
         return 1 - error / total if total > 0 else 1.0

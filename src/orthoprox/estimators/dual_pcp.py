@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.driver import Rule
+from orthoprox.estimators._device import host, like_input, place
 from orthoprox.estimators._input import Samples, about, validate
 from orthoprox.estimators._robust import RobustTransformer, SmallDecrease
 from orthoprox.estimators._stop import FlatObjective
@@ -137,22 +139,23 @@ class DualPCP(RobustTransformer):
         if data.n_features > 4 * MAX_FORMED:
             return None
         B = problem.A if self.normalise else unit_rows(problem.A)
-        return trailing_eigenvectors(
-            B, np.ones((data.n_samples, 1), data.like.dtype), problem.M.random(0, like=data.like)
-        )
+        ones, X0 = np.ones((data.n_samples, 1), data.like.dtype), problem.M.random(0, like=data.like)
+        return trailing_eigenvectors(B, data.place(ones), data.place(X0))
 
     def _canonical(self, X: Array, inliers: Samples) -> Array:
-        T = inliers.rough(X).astype(np.float64)
-        return X @ np.linalg.eigh(T.T @ T)[1].astype(X.dtype)
+        return X @ np.linalg.eigh(inliers.moments(X))[1].astype(X.dtype)
 
     def _distances(self, data: Samples, V: Array) -> Array:
-        return np.linalg.norm(data.rough(V), axis=1)
+        T = data.scores(V)
+        return np.asarray(host(array_namespace(T).linalg.vector_norm(T, axis=1)))
 
     @property
     def subspace_(self) -> Array:
-        c, n = self.components_.shape
-        return np.linalg.svd(self.components_, full_matrices=True)[2][c:n]
+        V = host(self.components_)
+        c, n = V.shape
+        return place(np.linalg.svd(V, full_matrices=True)[2][c:n], self.components_)
 
+    @like_input
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean distance of the samples from the subspace: larger is better.
 

@@ -115,8 +115,7 @@ class NonnegativePCA(StreamingTransformer, NonnegativeTransformer):
         return nonnegative_pca(data.B, n_components=self.n_components)
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        T = data.rough(result.X)
-        variance = np.sum(np.square(T, dtype=np.float64), axis=0) / data.degrees_of_freedom
+        variance = data.squares(result.X) / data.degrees_of_freedom
         order = np.argsort(-variance, kind="stable")
         V, variance, total = result.X.T[order], variance[order], data.total_variance
         self.components_, self.explained_variance_ = V, data.to_data(variance, 2)

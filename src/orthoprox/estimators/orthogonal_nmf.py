@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from orthoprox._types import Array
 from orthoprox.driver import Result
+from orthoprox.estimators._device import host, like_input
 from orthoprox.estimators._input import Samples, about, no_centre, validate
 from orthoprox.estimators._nonnegative import NonnegativeTransformer
 from orthoprox.maps._rows import squared_row_norms
@@ -127,7 +128,9 @@ class OrthogonalNMF(NonnegativeTransformer):
 
     def _previous_solution(self, data: Samples, problem: Problem) -> Array | None:
         last = super()._previous_solution(data, problem)
-        return None if last is None else assigned(np.asarray(data.X @ last), squared_row_norms(data.rough)[:, 0])
+        return (
+            None if last is None else assigned(np.asarray(data.rough(last)), host(squared_row_norms(data.rough))[:, 0])
+        )
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
         H = data.rough.adjoint(result.X).T
@@ -136,7 +139,7 @@ class OrthogonalNMF(NonnegativeTransformer):
         self.components_ = (H / np.where(sizes > 0, sizes, 1.0)[:, None])[order]
         self.W_ = result.X[:, order]
         # A sample of zeros may stand in for a component that would have none; it is like no other sample.
-        self.labels_ = np.where(squared_row_norms(data.rough)[:, 0] > 0, np.argmax(self.W_, axis=1), -1)
+        self.labels_ = np.where(host(squared_row_norms(data.rough))[:, 0] > 0, np.argmax(self.W_, axis=1), -1)
 
     def _products(self, X: Any) -> tuple[Samples, Array, Array]:
         """The samples, each one's best component and the product with it; -1 and 0 if no product is positive."""
@@ -159,6 +162,7 @@ class OrthogonalNMF(NonnegativeTransformer):
         labels: Array = self.fit(X).labels_
         return labels
 
+    @like_input
     def predict(self, X: Any) -> Array:
         """The component of each sample; -1 for a sample orthogonal to all.
 
@@ -168,6 +172,7 @@ class OrthogonalNMF(NonnegativeTransformer):
         """
         return self._products(X)[1]
 
+    @like_input
     def transform(self, X: Any) -> Array:
         """The coefficient of each sample on its component: at most one nonzero in a row.
 
@@ -183,6 +188,7 @@ class OrthogonalNMF(NonnegativeTransformer):
         scores = np.where(label[:, None] == np.arange(self.components_.shape[0]), best[:, None], 0.0)
         return np.asarray(data.to_data(scores))
 
+    @like_input
     def score(self, X: Any, y: Any = None) -> float:
         """The share of ``|X|^2`` that ``inverse_transform(transform(X))`` keeps.
 

@@ -12,7 +12,8 @@ from sklearn.model_selection import check_cv
 
 from orthoprox._types import Array
 from orthoprox.allowance import resolve_total
-from orthoprox.estimators._input import validate
+from orthoprox.estimators._device import host, place
+from orthoprox.estimators._input import take_rows, validate
 from orthoprox.estimators.sparse_pca import SparsePCA
 
 _POINTS = 10
@@ -155,6 +156,7 @@ def sparse_pca_path(
     counts = _grid(n_nonzero, dense.n_features_in_, dense.n_components_)
     fits = _fits(settings, X, counts)
     variance_ratio = np.array([model.explained_variance_ratio_.sum() for model in fits])
+    whole = float(host(dense.explained_variance_ratio_).sum())
     error = error_se = None
     if cv is not None:
         folds = [_errors(settings, X, counts, *parts) for parts in check_cv(cv).split(X)]
@@ -163,8 +165,8 @@ def sparse_pca_path(
     return SparsePCAPath(
         n_nonzero=np.asarray(counts),
         variance_ratio=variance_ratio,
-        relative_variance_ratio=variance_ratio / dense.explained_variance_ratio_.sum(),
-        components=tuple(model.components_ for model in fits),
+        relative_variance_ratio=variance_ratio / whole,
+        components=tuple(place(model.components_, X) for model in fits),
         error=error,
         error_se=error_se,
         upper_bound=_upper_bounds(fits),
@@ -180,7 +182,8 @@ def _upper_bounds(fits: list[SparsePCA]) -> Array:
 
 def _errors(settings: dict[str, Any], X: Any, counts: list[int], train: Array, test: Array) -> list[float]:
     """The share of the variation of the test samples that each fit to the training samples loses."""
-    return [1.0 - model.score(X[test]) for model in _fits(settings, X[train], counts, bounded=False)]
+    fits = _fits(settings, take_rows(X, train), counts, bounded=False)
+    return [1.0 - model.score(take_rows(X, test)) for model in fits]
 
 
 def _fits(settings: dict[str, Any], X: Any, counts: list[int], bounded: bool = True) -> list[SparsePCA]:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._types import Array
 from orthoprox.driver import Result
 from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._device import host, like_input
 from orthoprox.estimators._input import Samples, about, share_kept, validate
 from orthoprox.estimators._signs import choose_signs
 from orthoprox.estimators._units import affine, exponent, times_power
@@ -131,11 +132,12 @@ class RangeICA(OrthogonalTransformer):
                 f"{data.n_samples} samples and {data.n_features} features, varies in {rank}."
             )
         K = (V[:, :r] / np.sqrt(values[:r])).astype(data.like.dtype)
-        Z = data.B(K)
-        correction = inverse_root(Z.T @ Z / data.n_samples)  # restores digits that the squares of small values lose
+        Z = data.B(data.place(K))
+        second = host(Z.T @ Z) / data.n_samples
+        correction = inverse_root(second)  # restores digits that the squares of small values lose
         self._whitening, self._shear = (K @ correction).T, None
         self.whitening_ = to_inverse_units(data, self._whitening)
-        return range_ica(Z @ correction, n_components=r, order=self._resolve_order(data.n_samples))
+        return range_ica(Z @ data.place(correction), n_components=r, order=self._resolve_order(data.n_samples))
 
     def _resolve_order(self, m: int) -> int:
         """The number of values at either end, of m."""
@@ -166,7 +168,7 @@ class RangeICA(OrthogonalTransformer):
     def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
         W = self._whitening.T @ result.X
         if self.oblique and data.n_samples > W.shape[1]:
-            self._shear = least_range(data.rough(W), order=self._resolve_order(data.n_samples))
+            self._shear = host(least_range(data.scores(W), order=self._resolve_order(data.n_samples)))
         return result
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
@@ -174,14 +176,14 @@ class RangeICA(OrthogonalTransformer):
         self._solution = W / np.linalg.norm(W)
         if self._shear is not None:
             W = W @ self._shear
-        S = data.rough(W)
-        W = W / np.sqrt(np.mean(S * S, axis=0))
+        W = W / np.sqrt(data.squares(W) / data.n_samples).astype(W.dtype)
         mixing = np.linalg.pinv(W.T)
         order = np.argsort(-np.sum(mixing * mixing, axis=0), kind="stable")
         signs = choose_signs(mixing)
         self.components_ = to_inverse_units(data, (W * signs)[:, order].T)
         self.mixing_ = data.to_data((mixing * signs)[:, order])
 
+    @like_input
     def inverse_transform(self, X: Any) -> Array:
         """Mix the sources into samples.
 
@@ -192,6 +194,7 @@ class RangeICA(OrthogonalTransformer):
         """
         return affine(self._check_scores(X), self.mixing_.T, self.mean_)
 
+    @like_input
     def score(self, X: Any, y: Any = None) -> float:
         """The share of the variation of X about ``mean_`` that the sources reproduce.
 

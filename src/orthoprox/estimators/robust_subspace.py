@@ -9,6 +9,7 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.driver import Iterations, Rule
+from orthoprox.estimators._device import host
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._robust import RobustTransformer, SmallDecrease
 from orthoprox.maps._rows import unit_rows
@@ -137,8 +138,7 @@ class RobustSubspace(RobustTransformer):
         return principal_components(Problem(M=problem.M, f=ExplainedVariance(B)))
 
     def _canonical(self, X: Array, inliers: Samples) -> Array:
-        T = inliers.rough(X).astype(np.float64)
-        values, E = np.linalg.eigh(T.T @ T)
+        values, E = np.linalg.eigh(inliers.moments(X))
         values, total = np.clip(values[::-1], 0.0, None), inliers.total_squares
         self.explained_variance_ = inliers.to_data(values / inliers.n_samples, 2)
         self.explained_variance_ratio_ = values / total if total > 0 else 0.0 * values
@@ -146,4 +146,5 @@ class RobustSubspace(RobustTransformer):
 
     def _distances(self, data: Samples, V: Array) -> Array:
         f = SubspaceDistance(data.rough, sys.float_info.min)  # its square is zero: nothing is smoothed
-        return np.asarray(f.distances(V, data.rough(V)))[:, 0]
+        V = data.place(V)
+        return np.asarray(host(f.distances(V, data.rough(V))))[:, 0]

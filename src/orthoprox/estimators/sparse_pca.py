@@ -16,6 +16,7 @@ from orthoprox.estimators._arrange import arrange
 from orthoprox.estimators._base import AUTO, is_share
 from orthoprox.estimators._bound import upper_bound
 from orthoprox.estimators._covariance import read_covariance
+from orthoprox.estimators._device import at_home, fitting, host, like_input
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._parallel import side_by_side
 from orthoprox.estimators._rank import features_for_rank, of_rank, rank_note, with_single_features
@@ -240,9 +241,10 @@ class SparsePCA(StreamingTransformer):
         array([3.])
         """
         self._check_settings()
-        data = read_covariance(self, C, n_samples)
-        self._end_stream()
-        self._fit(data)
+        with fitting(self, C):
+            data = read_covariance(self, C, n_samples)
+            self._end_stream()
+            self._fit(data)
         self._tell()
         return self
 
@@ -255,8 +257,7 @@ class SparsePCA(StreamingTransformer):
         if self.scale is not None:
             self.feature_scale_ = np.where(spread > 0, spread, 1.0).astype(data.like.dtype)
             data = divide(data, self.feature_scale_)
-        share = is_share(self.n_components)
-        self.n_components_ = components_for(data, self.n_components) if share else int(self.n_components)
+        self.n_components_ = components_for(data, r) if is_share(r := self.n_components) else int(r)
         units = None if self.scale is not None else spread_note(spread, feature_names(self, len(spread)))
         self._notes = [] if units is None else [units]
         super()._fit(data)
@@ -344,7 +345,7 @@ class SparsePCA(StreamingTransformer):
     def _store(self, data: Samples, result: Result[Any]) -> None:
         caps = None if self.n_nonzero_per_component is None else self._allowance(data).level()
         V = arrange(data, result.X, caps, any_basis=self._any_basis(data))
-        T = data.rough(V).astype(np.float64)
+        T = host(data.scores(V)).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
         self.components_, self.notes_ = np.ascontiguousarray(V.T), tuple(note.sentence for note in self._notes)
         self.n_nonzero_ = np.count_nonzero(V, axis=0)
@@ -375,6 +376,7 @@ class SparsePCA(StreamingTransformer):
         data = super()._prepared(X)
         return data if self.feature_scale_ is None else divide(data, self.feature_scale_)
 
+    @like_input
     def inverse_transform(self, X: Any) -> Array:
         """The samples that have these scores and no part outside the components, in the units of the data.
 
@@ -383,9 +385,8 @@ class SparsePCA(StreamingTransformer):
         X : array, shape (n_samples, n_components)
             Scores, as ``transform`` gives them.
         """
-        scores = self._check_scores(X)
-        rows = self.components_ if self.feature_scale_ is None else self.components_ * self.feature_scale_
-        return affine(scores, rows, self.mean_)
+        scores, scale = self._check_scores(X), self.feature_scale_
+        return affine(scores, self.components_ if scale is None else self.components_ * scale, self.mean_)
 
     def summary(self) -> SparsePCASummary:
         """What was found, as a table to print: loadings by name, variance, shares, the comparison with PCA, notes.
@@ -396,4 +397,4 @@ class SparsePCA(StreamingTransformer):
             With ``loadings()`` and ``variances()`` as pandas frames.
         """
         check_is_fitted(self)
-        return summarise(self)
+        return summarise(at_home(self))

@@ -8,8 +8,9 @@ from orthoprox._fields import DERIVED, derive
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, as_map
-from orthoprox.maps._host import identity_blocks, like_of, on_host, same_library
+from orthoprox.maps._host import identity_blocks, like_of
 from orthoprox.maps._norm import check_norm, check_square, norm_bound
+from orthoprox.maps._there import beside_data
 from orthoprox.maps.matrix import Matrix
 
 
@@ -90,8 +91,9 @@ class Gram(LinearMap):
     def __call__(self, X: Array) -> Array:
         if self.H is None:
             return self.B.adjoint(self.B(X))
-        # B'B of a sparse matrix is a NumPy array, and X may not be
-        return self.H @ X if same_library(self.H, X) else on_host(lambda V: self.H @ V, X)
+        # B'B lives where the data do, that of a sparse matrix in NumPy, and X may not
+        H = self.H
+        return H @ X if type(X) is type(H) else beside_data(lambda V: H @ V, X, H)
 
     def adjoint(self, Z: Array) -> Array:
         return self(Z)

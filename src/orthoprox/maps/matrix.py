@@ -12,12 +12,15 @@ from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._norm import check_norm, entry_bound, norm_bound
+from orthoprox.maps._there import beside_data
 from orthoprox.maps._tightness import probe_tightness
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix(LinearMap):
     """X -> B X, with B a dense array of any library.
+
+    The product is done where B lives, also for an X of another library, and returned in the library of X.
 
     Parameters
     ----------
@@ -57,10 +60,10 @@ class Matrix(LinearMap):
         return int(self.B.shape[1])
 
     def __call__(self, X: Array) -> Array:
-        return self.B @ X
+        return self.B @ X if type(X) is type(self.B) else beside_data(lambda V: self.B @ V, X, self.B)
 
     def adjoint(self, Z: Array) -> Array:
-        return self.B.T @ Z
+        return self.B.T @ Z if type(Z) is type(self.B) else beside_data(lambda V: self.B.T @ V, Z, self.B)
 
     def rows(self, n: int) -> int:
         return int(self.B.shape[0])

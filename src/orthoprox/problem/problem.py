@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
+from array_api_compat import is_array_api_obj, is_numpy_array
 
 from orthoprox._fields import parts
 from orthoprox._namespace import array_namespace
@@ -29,6 +29,7 @@ from orthoprox.terms import (
     Term,
     Zero,
 )
+from orthoprox.terms._referred import arrays_in
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,6 +124,10 @@ class Problem:
             dtype = getattr(part, "dtype", None)  # SciPy's matrices and operators work with X of any library
             if dtype is not None and np.dtype(dtype).kind == "f":
                 return np.empty((0, 0), dtype=dtype)
+        for part in parts((self.f, self.g)):
+            for array in arrays_in(part) if callable(part) else ():
+                if not is_numpy_array(array):  # a function in NumPy works with X of any library that NumPy reads
+                    return array
         return np.empty((0, 0))
 
     def at(self, X: Array) -> Point:

@@ -32,10 +32,14 @@ def lipschitz_near(problem: Problem, X: Array) -> float:
 
 def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:
     """Whether ``f(X_new) <= f(X) + <grad f(X), X_new - X> + L/2 |X_new - X|^2`` holds, up to rounding."""
+    return _descends(f, X, f.value_and_gradient(X), X_new, L)
+
+
+def _descends(f: SmoothTerm, X: Array, at_X: tuple[Scalar, Array], X_new: Array, L: Scalar) -> Scalar:
     xp = array_namespace(X)
     D = X_new - X
-    value = f.value(X)
-    bound = inner(f.gradient(X), D) + L / 2 * inner(D, D)
+    value, G = at_X
+    bound = inner(G, D) + L / 2 * inner(D, D)
     slack = rounding(X, xp.abs(value) + xp.abs(bound))
     change = f.value(X_new) - value
     # A smaller step does not help where a value is not finite: let it through, the driver stops there.
@@ -44,9 +48,10 @@ def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:
 
 def backtrack_lipschitz(f: SmoothTerm, X: Array, move: Callable[[Scalar], Array], L: Scalar) -> tuple[Array, Scalar]:
     """Double L until f lies below its quadratic model at ``move(L)``; return that point and L."""
+    at_X = f.value_and_gradient(X)
 
     def too_small(run: tuple[Array, Scalar]) -> Scalar:
-        return ~descends(f, X, *run) & (run[1] < LARGEST)
+        return ~_descends(f, X, at_X, *run) & (run[1] < LARGEST)
 
     def double(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
         return move(2.0 * run[1]), 2.0 * run[1]

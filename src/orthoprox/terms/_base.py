@@ -11,6 +11,7 @@ from orthoprox._fields import with_weight
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends.autodiff import Product
 from orthoprox.terms._derivative import EntrywiseDerivative, ProxDerivative
 from orthoprox.terms._expression import Expression, Summand
 
@@ -91,6 +92,20 @@ class SmoothTerm(Term):
     def gradient(self, X: Array) -> Array:
         """The gradient at X."""
 
+    def value_and_gradient(self, X: Array) -> tuple[Scalar, Array]:
+        """Both at X, from one product with the data or one evaluation of a function."""
+        HX = self.product(X)
+        return self.value_at(X, HX), self.gradient_at(X, HX)
+
+    @property
+    def has_hessian(self) -> bool | None:
+        """Whether ``hessian`` gives products. None: it shows when ``hessian`` is first called."""
+        return False
+
+    def hessian(self, X: Array) -> Product | None:
+        """The Hessian at X as a function V -> HV, for several V; None for a term that does not know it."""
+        return None
+
     def product(self, X: Array) -> Array | None:
         """The product with the data at X; None for a term that has none to share."""
         return None
@@ -114,6 +129,13 @@ class QuadraticTerm(SmoothTerm):
     @abc.abstractmethod
     def product(self, X: Array) -> Array:
         """HX, weight included."""
+
+    @property
+    def has_hessian(self) -> bool:
+        return True
+
+    def hessian(self, X: Array) -> Product:
+        return self.product
 
     @abc.abstractmethod
     def value_at(self, X: Array, HX: Array | None) -> Scalar: ...

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from array_api_compat import device
 
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
-from orthoprox.backends import backend_of
 
 
 def check_number(value: Any, name: str, above: float) -> float:
@@ -50,35 +48,3 @@ def check_callable(function: Any, name: str) -> None:
     """Refuse what cannot be called."""
     if not callable(function):
         raise TypeError(f"{name} must be a function of X; given {type(function).__name__}.")
-
-
-def value_of(value: Callable[[Array], Any], gradient: Callable[[Array], Array] | None, X: Array, owner: str) -> Scalar:
-    """The value of a user's function at X."""
-    number = value(X) if gradient is not None else _pair(value, X, owner)[0]
-    if isinstance(number, tuple) or tuple(getattr(number, "shape", ())) != ():
-        given = "a tuple" if isinstance(number, tuple) else f"shape {tuple(number.shape)}"
-        raise ValueError(f"The value function of {owner} must return one number; given {given}.")
-    return backend_of(X).constant(number)
-
-
-def gradient_of(
-    value: Callable[[Array], Any], gradient: Callable[[Array], Array] | None, X: Array, owner: str
-) -> Array:
-    """The gradient of a user's function at X."""
-    G = gradient(X) if gradient is not None else _pair(value, X, owner)[1]
-    if tuple(getattr(G, "shape", ())) != tuple(X.shape):
-        raise ValueError(
-            f"The gradient function of {owner} must return an array of the shape {tuple(X.shape)} of X; "
-            f"given shape {tuple(getattr(G, 'shape', ()))}."
-        )
-    return backend_of(X).constant(G)
-
-
-def _pair(value: Callable[[Array], Any], X: Array, owner: str) -> tuple[Any, Any]:
-    both = value(X)
-    if not (isinstance(both, tuple) and len(both) == 2):
-        raise TypeError(
-            f"{owner} was made without a gradient, so its value function must return the pair (value, gradient); "
-            f"given {type(both).__name__}."
-        )
-    return both

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import index
-from typing import Any
 
 from orthoprox._checks import check_matrix, check_weight
 from orthoprox._fields import require
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends.autodiff import Product
 from orthoprox.terms._base import ConvexTerm, ProximableTerm, QuadraticTerm, SmoothTerm
 from orthoprox.terms._derivative import ProxDerivative, StackedDerivative
 from orthoprox.terms._parameters import check_broadcasts
+from orthoprox.terms._sums import add_up, affine_gradient, affine_value, check_parts, total, total_upper
 from orthoprox.terms.zero import Zero
 
 
@@ -80,15 +81,15 @@ class QuadraticSum(QuadraticTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_parts(self, QuadraticTerm, nonnegative=False)
+        check_parts(self, QuadraticTerm, nonnegative=False)
 
     @property
     def lipschitz(self) -> float | None:
-        return _total([abs(self.weight) * f for f in self.parts])
+        return total([abs(self.weight) * f for f in self.parts])
 
     @property
     def upper_curvature(self) -> float | None:
-        return _total_upper([self.weight * f for f in self.parts])
+        return total_upper([self.weight * f for f in self.parts])
 
     @property
     def rotation_invariant(self) -> bool:
@@ -99,13 +100,13 @@ class QuadraticSum(QuadraticTerm):
         return all(f.left for f in self.parts)
 
     def product(self, X: Array) -> Array:
-        return self.weight * _add_up([f.product(X) for f in self.parts])
+        return self.weight * add_up([f.product(X) for f in self.parts])
 
     def value_at(self, X: Array, HX: Array | None) -> Scalar:
-        return array_namespace(X).sum(X * HX) / 2 + self.weight * _affine_value(self.parts, X)
+        return array_namespace(X).sum(X * HX) / 2 + self.weight * affine_value(self.parts, X)
 
     def gradient_at(self, X: Array, HX: Array | None) -> Array:
-        return HX + self.weight * _affine_gradient(self.parts, X)
+        return HX + self.weight * affine_gradient(self.parts, X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,25 +133,39 @@ class SmoothSum(SmoothTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_parts(self, SmoothTerm, nonnegative=False)
+        check_parts(self, SmoothTerm, nonnegative=False)
 
     @property
     def lipschitz(self) -> float | None:
-        return _total([abs(self.weight) * f for f in self.parts])
+        return total([abs(self.weight) * f for f in self.parts])
 
     @property
     def upper_curvature(self) -> float | None:
-        return _total_upper([self.weight * f for f in self.parts])
+        return total_upper([self.weight * f for f in self.parts])
 
     @property
     def rotation_invariant(self) -> bool:
         return all(f.rotation_invariant for f in self.parts)
 
     def value(self, X: Array) -> Scalar:
-        return self.weight * _add_up([f.value(X) for f in self.parts])
+        return self.weight * add_up([f.value(X) for f in self.parts])
 
     def gradient(self, X: Array) -> Array:
-        return self.weight * _add_up([f.gradient(X) for f in self.parts])
+        return self.weight * add_up([f.gradient(X) for f in self.parts])
+
+    def value_and_gradient(self, X: Array) -> tuple[Scalar, Array]:
+        values, gradients = zip(*(f.value_and_gradient(X) for f in self.parts), strict=True)
+        return self.weight * add_up(values), self.weight * add_up(gradients)
+
+    @property
+    def has_hessian(self) -> bool | None:
+        known = [f.has_hessian for f in self.parts]
+        return False if False in known else None if None in known else True
+
+    def hessian(self, X: Array) -> Product | None:
+        parts = [f.hessian(X) for f in self.parts]
+        known = [part for part in parts if part is not None]
+        return (lambda V: self.weight * add_up([part(V) for part in known])) if len(known) == len(parts) else None
 
     @property
     def left(self) -> bool:
@@ -158,20 +173,20 @@ class SmoothSum(SmoothTerm):
 
     def product(self, X: Array) -> Array | None:
         quadratic, _ = self._sorted()
-        return self.weight * _add_up([f.product(X) for f in quadratic]) if quadratic else None
+        return self.weight * add_up([f.product(X) for f in quadratic]) if quadratic else None
 
     def value_at(self, X: Array, HX: Array | None) -> Scalar:
         quadratic, others = self._sorted()
         if not quadratic:
             return self.value(X)
-        rest = _add_up([_affine_value(quadratic, X), *(f.value(X) for f in others)])
+        rest = add_up([affine_value(quadratic, X), *(f.value(X) for f in others)])
         return array_namespace(X).sum(X * HX) / 2 + self.weight * rest
 
     def gradient_at(self, X: Array, HX: Array | None) -> Array:
         quadratic, others = self._sorted()
         if not quadratic:
             return self.gradient(X)
-        return HX + self.weight * _add_up([_affine_gradient(quadratic, X), *(f.gradient(X) for f in others)])
+        return HX + self.weight * add_up([affine_gradient(quadratic, X), *(f.gradient(X) for f in others)])
 
     def _sorted(self) -> tuple[tuple[QuadraticTerm, ...], tuple[SmoothTerm, ...]]:
         quadratic = tuple(f for f in self.parts if isinstance(f, QuadraticTerm))
@@ -201,13 +216,13 @@ class ConvexSum(ConvexTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_parts(self, ConvexTerm)
+        check_parts(self, ConvexTerm)
 
     def value(self, X: Array) -> Scalar:
-        return self.weight * _add_up([g.value(X) for g in self.parts])
+        return self.weight * add_up([g.value(X) for g in self.parts])
 
     def subgradient(self, X: Array) -> Array:
-        return self.weight * _add_up([g.subgradient(X) for g in self.parts])
+        return self.weight * add_up([g.subgradient(X) for g in self.parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +252,7 @@ class SeparableSum(ProximableTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_parts(self, ProximableTerm)
+        check_parts(self, ProximableTerm)
         rows = tuple(index(m) for m in self.rows)
         require(
             len(rows) == len(self.parts) and all(m > 0 for m in rows),
@@ -254,7 +269,7 @@ class SeparableSum(ProximableTerm):
         return math.hypot(*(h.lipschitz_constant((m, *shape[1:])) for h, m in pairs))
 
     def value(self, y: Array) -> Scalar:
-        return _add_up([h.value(block) for h, block in self._blocks(y)])
+        return add_up([h.value(block) for h, block in self._blocks(y)])
 
     def prox(self, y: Array, mu: Scalar) -> Array:
         return array_namespace(y).concat([h.prox(block, mu) for h, block in self._blocks(y)], axis=0)
@@ -274,7 +289,7 @@ class SeparableSum(ProximableTerm):
     def subgradient_distance(self, y: Array, z: Array) -> Scalar:
         pairs = zip(self._blocks(y), self._blocks(z), strict=True)
         squares = [h.subgradient_distance(block, other) ** 2 for (h, block), (_, other) in pairs]
-        return array_namespace(y).sqrt(_add_up(squares))
+        return array_namespace(y).sqrt(add_up(squares))
 
     def _weighted(self) -> tuple[ProximableTerm, ...]:
         return self.parts if self.weight == 1 else tuple(self.weight * h for h in self.parts)
@@ -353,43 +368,3 @@ class Shifted(ProximableTerm):
         """What is taken from y, in the float type of y."""
         check_broadcasts(self.by, y, "The array by of Shifted")
         return array_namespace(y).astype(self.by, y.dtype, copy=False)
-
-
-def _check_parts(obj: Any, kind: type, *, nonnegative: bool = True) -> None:
-    owner = type(obj).__name__
-    parts = tuple(obj.parts)
-    wrong = [type(part).__name__ for part in parts if not isinstance(part, kind)]
-    require(len(parts) > 0, f"{owner} needs at least one part; given none.")
-    require(not wrong, f"The parts of {owner} must be of the kind {kind.__name__}; given {', '.join(wrong)}.")
-    object.__setattr__(obj, "parts", parts)
-    object.__setattr__(obj, "weight", check_weight(obj.weight, owner, nonnegative=nonnegative))
-
-
-def _add_up(values: Sequence[Any]) -> Any:
-    total, *rest = values
-    for value in rest:
-        total = total + value
-    return total
-
-
-def _total(terms: Sequence[SmoothTerm]) -> float | None:
-    constants = [f.lipschitz for f in terms]
-    return None if None in constants else math.fsum(c for c in constants if c is not None)
-
-
-def _total_upper(terms: Sequence[SmoothTerm]) -> float | None:
-    constants = [f.upper_curvature for f in terms]
-    return None if None in constants else math.fsum(c for c in constants if c is not None)
-
-
-# A quadratic term with its HX set to zero is <C, X> + constant, so the sum needs no products but its own.
-
-
-def _affine_value(terms: Sequence[QuadraticTerm], X: Array) -> Scalar:
-    nothing = array_namespace(X).zeros_like(X)
-    return _add_up([f.value_at(X, nothing) for f in terms])
-
-
-def _affine_gradient(terms: Sequence[QuadraticTerm], X: Array) -> Array:
-    nothing = array_namespace(X).zeros_like(X)
-    return _add_up([f.gradient_at(X, nothing) for f in terms])

@@ -10,6 +10,7 @@ from orthoprox._checks import check_weight
 from orthoprox._fields import require
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends.autodiff import Product
 from orthoprox.maps import Identity, LinearMap
 from orthoprox.terms._base import ConvexTerm, QuadraticTerm, SmoothTerm, Term
 from orthoprox.terms.zero import Zero
@@ -147,6 +148,18 @@ class ComposedSmooth(SmoothTerm):
 
     def gradient(self, X: Array) -> Array:
         return self.weight * self.A.adjoint(self.f.gradient(self.A(X)))
+
+    def value_and_gradient(self, X: Array) -> tuple[Scalar, Array]:
+        value, G = self.f.value_and_gradient(self.A(X))
+        return self.weight * value, self.weight * self.A.adjoint(G)
+
+    @property
+    def has_hessian(self) -> bool | None:
+        return self.f.has_hessian
+
+    def hessian(self, X: Array) -> Product | None:
+        A, inner = self.A, self.f.hessian(self.A(X))
+        return None if inner is None else lambda V: self.weight * A.adjoint(inner(A(V)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from orthoprox._checks import check_weight
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends.autodiff import Product
 from orthoprox.terms._base import ConvexTerm, EntrywiseTerm, SmoothTerm
 from orthoprox.terms._parameters import as_scalar
 
@@ -53,6 +54,13 @@ class Zero(SmoothTerm, EntrywiseTerm, ConvexTerm):
 
     def gradient(self, X: Array) -> Array:
         return array_namespace(X).zeros_like(X)
+
+    @property
+    def has_hessian(self) -> bool:
+        return True
+
+    def hessian(self, X: Array) -> Product:
+        return self.gradient
 
     def subgradient(self, y: Array) -> Array:
         return array_namespace(y).zeros_like(y)

@@ -20,7 +20,7 @@ from orthoprox.solvers.oadmm.block import Block
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
 from orthoprox.solvers.oadmm.projections import kinks
 from orthoprox.solvers.oadmm.tuning import Tuning
-from orthoprox.terms import GroupL2, QuadraticTerm, Zero
+from orthoprox.terms import GroupL2, Zero
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ class Multipliers(Block[MultipliersState]):
     @staticmethod
     def takes(problem: Problem) -> bool:
         """Whether h is Lipschitz and knows the derivative of its prox, and f has a Hessian to multiply with."""
-        known = problem.h.has_prox_derivative and isinstance(problem.f, (QuadraticTerm, Zero))
+        known = problem.h.has_prox_derivative and bool(problem.f.has_hessian)
         return known and math.isfinite(problem.h.lipschitz_constant(problem.shape))
 
     def init(self, problem: Problem, X0: Array) -> MultipliersState:
@@ -184,13 +184,14 @@ class AugmentedLagrangian:
             return None
         self._here = self.value(at)
         prox = problem.h.prox_derivative(at.AX + self.shift, 1 / sigma)
+        of_f = problem.f.hessian(X)
         assert prox is not None  # this method takes no other problems
+        assert of_f is not None
 
         def hessian(D: Array) -> Array:
             AD = A(D)
             W = A.adjoint(sigma * (AD - prox(AD))) - D @ Lam
-            HD = problem.f.product(D)
-            return M.direction(X, W if HD is None else W + HD, self.rho)
+            return M.direction(X, W + of_f(D), self.rho)
 
         accuracy = min(0.1, math.sqrt(3 * size / float(norm(G))))  # relative, so that units do not matter
         return Model(pull, hessian, accuracy, rounding(X, self._here))

@@ -29,7 +29,9 @@ def check_blocks(problem: Problem, fast: Fast) -> None:
     """Refuse a method that does not take the problem."""
     takes = {"projections": Projections.takes, "multipliers": Multipliers.takes}
     if fast in takes and not takes[fast](problem):
-        wanted = "A = I and a concave f" if fast == "projections" else "an h with a prox derivative and a quadratic f"
+        wanted = (
+            "A = I and a concave f" if fast == "projections" else "an h with a prox derivative and an f with a Hessian"
+        )
         raise UnsupportedProblem(f"oadmm with fast={fast!r} needs {wanted}. Leave fast out to have it chosen.")
 
 

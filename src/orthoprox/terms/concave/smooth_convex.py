@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from orthoprox._checks import check_weight
+from orthoprox._fields import cached_property
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import ConvexTerm
-from orthoprox.terms._parameters import check_callable, gradient_of, value_of
+from orthoprox.terms._own_function import OwnFunction
+from orthoprox.terms._parameters import check_callable
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -19,7 +21,8 @@ class SmoothConvex(ConvexTerm):
     Parameters
     ----------
     value : callable
-        X -> the value, one number; without ``gradient``, X -> the pair (value, gradient).
+        X -> the value, one number. Without ``gradient`` it is differentiated by PyTorch or JAX, or it returns the pair
+        (value, gradient).
     gradient : callable, optional
         X -> the gradient, an array of the shape of X.
     weight : float
@@ -51,8 +54,12 @@ class SmoothConvex(ConvexTerm):
         object.__setattr__(self, "derivative", gradient)
         object.__setattr__(self, "weight", check_weight(weight, "SmoothConvex"))
 
+    @cached_property
+    def _own(self) -> OwnFunction:
+        return OwnFunction("SmoothConvex", self.function, self.derivative)
+
     def value(self, X: Array) -> Scalar:
-        return self.weight * value_of(self.function, self.derivative, X, "SmoothConvex")
+        return self.weight * self._own.value(X)
 
     def subgradient(self, X: Array) -> Array:
-        return self.weight * gradient_of(self.function, self.derivative, X, "SmoothConvex")
+        return self.weight * self._own.gradient(X)
