@@ -96,10 +96,10 @@ def test_numpy_problems_on_a_device_of_pytorch(torch, together):
         assert type(result.X) is np.ndarray and result.start == "given"
         assert np.allclose(result.X, solve(problem, "oadmm-ep", X, stop=Iterations(20)).X, atol=1e-12)
         assert solve(problem, "oadmm-ep", stop=Iterations(25), resume=result.state).iterations == 25
-    with pytest.raises(ValueError, match="'cpu', 'cuda'"):
+    with pytest.raises(ValueError, match="device must be cpu, cuda"):
         solve_many(problems, "oadmm-ep", device="abacus")
     if not torch.cuda.is_available():
-        with pytest.raises(RuntimeError, match="needs a GPU"):
+        with pytest.raises(ValueError, match="CUDA|no GPU"):
             solve_many(problems, "oadmm-ep", device="cuda")
     there = [sparse_pca(torch.tensor(D), n_components=R, weight=1.0) for D in tables(3)]
     with pytest.raises(ValueError, match="stay where they are"):

@@ -142,7 +142,7 @@ class Batch:
                 np.where(part > 0, part / np.maximum(part, whole), part)
                 for part, whole in zip(parts, (a * root + found.y, of_dual, slope), strict=True)
             ]
-        negligible = rounding(self._move.like, 1.0)
+        negligible = rounding(self._move.home, 1.0)
         return Look(t, self._seconds(), self._record.due(t), sum(parts), sum(shares), negligible)
 
     # ------------------------------------------------------------------ the ends
@@ -176,7 +176,7 @@ class Batch:
         found = self._rows[-1].found
         apart = found.primal[k] + found.dual[k] + found.stationarity[k] - fresh.primal - fresh.dual - fresh.stationarity
         scale = self._lipschitz[self._active[k]] + fresh.gradients + fresh.y + fresh.z
-        return Status.CONVERGED if abs(apart) <= rounding(self._move.like, scale) else Status.UNCONFIRMED
+        return Status.CONVERGED if abs(apart) <= rounding(self._move.home, scale) else Status.UNCONFIRMED
 
     def _result(
         self, run: int, status: Status, t: int, triple: list[Array], numbers: Numbers, state: Any
