@@ -75,7 +75,7 @@ def orthogonal_(
     penalty: Any = None,
     reshape: Any = None,
     *,
-    init: str = "nearest",
+    init: Any = "nearest",
     generator: Any = None,
 ) -> Any:
     """Mark a parameter as orthonormal along its short side, and make it so.
@@ -97,11 +97,13 @@ def orthogonal_(
         index of the first axis, the default for convolutions; ``"in"``: the same for the second axis. ``"batch"``: the
         last two axes are the matrices, the default for all else with more axes. ``("rows", h)`` splits the rows into h
         matrices, as heads share a query projection; ``("columns", h)`` the columns, as they share an output projection.
-    init : {"nearest", "random", "keep"}
+    init : {"nearest", "random", "keep"} or ("blocks", k)
         Where to start: the orthonormal matrix nearest to the weight, one drawn uniformly, or the weight as it is, which
-        must then be orthonormal already.
+        must then be orthonormal already. ``("blocks", k)`` draws a sparse one: blocks with k rows on the short side,
+        in random places. Square matrices with more than half of their entries zero need such a start, see
+        ``docs/layers.md``.
     generator : torch.Generator, optional
-        For ``init="random"``.
+        For what is drawn.
 
     Examples
     --------
@@ -124,20 +126,39 @@ def orthogonal_(
     return module
 
 
-def _start(W: Any, init: str, generator: Any, name: str) -> Any:
+def _start(W: Any, init: Any, generator: Any, name: str) -> Any:
+    if isinstance(init, (tuple, list)) and len(init) == 2 and init[0] == "blocks" and 1 <= init[1] <= min(W.shape[1:]):
+        return torch.stack([_blocks(one, int(init[1]), generator) for one in W])
     if init == "random":
         draw = torch.randn(W.shape, generator=generator, dtype=torch.float64, device=W.device)
         return nearest(draw, name).to(W.dtype)
     if init == "nearest":
         return nearest(W, name)
     if init != "keep":
-        raise ValueError(f"init must be 'nearest', 'random' or 'keep'; given {init!r}.")
+        raise ValueError(
+            "init must be 'nearest', 'random', 'keep' or ('blocks', k) with k from 1 to the length of the short side; "
+            f"given {init!r}."
+        )
     worst = float(infeasibility(W.double()).max())
     if not worst <= 100 * torch.finfo(W.dtype).eps:
         raise ValueError(
             f"{name} is not orthonormal: |W W' - I| has an entry of {worst:.2g}. Use init='nearest' to move it."
         )
     return W
+
+
+def _blocks(W: Any, k: int, generator: Any) -> Any:
+    """An orthonormal matrix of blocks that share no row and no column, in random places."""
+    if W.shape[0] > W.shape[1]:
+        return _blocks(W.mT, k, generator).mT
+    m, n = W.shape
+    rows, columns = (torch.randperm(count, generator=generator, device=W.device) for count in (m, n))
+    X = torch.zeros_like(W)
+    count = -(-m // k)
+    for some, among in zip(rows.tensor_split(count), columns.tensor_split(count), strict=True):
+        draw = torch.randn(1, len(some), len(among), generator=generator, dtype=torch.float64, device=W.device)
+        X[some[:, None], among] = nearest(draw, "a block")[0].to(W.dtype)
+    return X
 
 
 def _parameter(module: Any, name: str) -> Any:

@@ -2,6 +2,8 @@
 
 With the short side's Gram matrix C = I + E the factor is (I + E)^(-1/2) Y. A polynomial in E replaces the inverse
 root. Two products have the size of Y, the others that of E; a Newton-Schulz step has two of the size of Y each time.
+
+J. Sastre, "Efficient evaluation of matrix polynomials", Linear Algebra and its Applications 539, 2018.
 """
 
 from __future__ import annotations
@@ -14,46 +16,59 @@ import numpy as np
 import torch
 from numpy.polynomial import Chebyshev, Polynomial
 
-_DEGREE = {torch.float32: 6, torch.float64: 16}
-"""With so few products the range of E is wide enough for steps of any useful length."""
-_TOLERANCE = {torch.float32: 1.2e-7, torch.float64: 1e-14}
-"""The relative error of the polynomial: about a unit in the last place, or what powers of E leave of one."""
+_DEGREE = 8
+_TOLERANCE = 1.2e-7
+"""The relative error of the polynomial: a unit in the last place of float32. In float64 a Newton step squares it."""
 
 
 class Root(NamedTuple):
-    """A polynomial that is (I + E)^(-1/2) to rounding, as long as the spectral norm of E is at most ``reach``."""
+    """A polynomial in E, in three products: (I + E)^(-1/2) to rounding of float32 for norms of E up to ``reach``.
 
-    coefficients: tuple[float, ...]
+    With q = E^2 (x E^2 + y E) it is (q + a E^2 + b E)(q + c E^2) + d q + f E^2 + g E + h I.
+    """
+
+    x: float
+    y: float
+    a: float
+    b: float
+    c: float
+    d: float
+    f: float
+    g: float
+    h: float
     reach: float
 
 
 @functools.cache
-def inverse_root(dtype: Any) -> Root:
-    """The polynomial for a float type, and how far it reaches.
-
-    The reach is the largest radius at which the polynomial, relative to the root, keeps to its tolerance: the error of
-    orthonormality is then twice that, besides the rounding of the products.
-    """
-    degree, low, high = _DEGREE[dtype], 0.01, 0.9
+def inverse_root() -> Root:
+    """The polynomial that interpolates the inverse root, on the longest interval on which it keeps its tolerance."""
+    low, high = 0.01, 0.9
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if _error(degree, middle) <= _TOLERANCE[dtype] else (low, middle)
-    return Root(tuple(float(c) for c in _polynomial(degree, low).coef), low)
+        low, high = (middle, high) if _error(middle) <= _TOLERANCE else (low, middle)
+    return _in_three_products(_polynomial(low).coef, low)
 
 
-def _polynomial(degree: int, radius: float) -> Any:
-    """The polynomial that interpolates the inverse root on an interval; of high degree the Taylor polynomial.
-
-    Interpolation reaches nearly twice as far, but the powers of x of high degree would have coefficients of 1e20.
-    """
-    if degree > 8:
-        return Polynomial(np.cumprod([1.0, *((0.5 - k) / k for k in range(1, degree + 1))]))
-    return Chebyshev.interpolate(lambda x: (1 + x) ** -0.5, degree, [-radius, radius]).convert(kind=Polynomial)
+def _polynomial(radius: float) -> Any:
+    return Chebyshev.interpolate(lambda x: (1 + x) ** -0.5, _DEGREE, [-radius, radius]).convert(kind=Polynomial)
 
 
-def _error(degree: int, radius: float) -> float:
+def _error(radius: float) -> float:
     x = radius * np.cos(np.linspace(0, math.pi, 400))
-    return float(np.abs(_polynomial(degree, radius)(x) * np.sqrt(1 + x) - 1).max())
+    return float(np.abs(_polynomial(radius)(x) * np.sqrt(1 + x) - 1).max())
+
+
+def _in_three_products(k: Any, reach: float) -> Root:
+    """The scheme of Sastre for a polynomial of degree 8, from its coefficients: comparing powers, highest first."""
+    x = math.sqrt(k[8])
+    y = k[7] / (2 * x)
+    a_and_c = (k[6] - y**2) / x
+    b = (k[5] - y * a_and_c) / x
+    # (a + c - c) c + b y + d x = k4 with d = (k3 - b c)/y: quadratic in c
+    half = (a_and_c - b * x / y) / 2
+    c = half + math.sqrt(half**2 + b * y + x * k[3] / y - k[4])
+    d = (k[3] - b * c) / y
+    return Root(*(float(v) for v in (x, y, a_and_c - c, b, c, d, k[2], k[1], k[0], reach)))
 
 
 class Factor(NamedTuple):
@@ -81,42 +96,36 @@ def polar_near(Y: Any) -> Factor:
     tensor([[[1., 0., 0.],
              [0., 0., 1.]]])
     """
-    a = inverse_root(Y.dtype).coefficients
+    root = inverse_root()
     wide = Y.shape[1] <= Y.shape[2]
     E = torch.bmm(Y, Y.mT) if wide else torch.bmm(Y.mT, Y)
     E.diagonal(dim1=1, dim2=2).sub_(1.0)
     square = torch.bmm(E, E)
     # The spectral norm of E^2, which is the square of that of E, is at most its Frobenius norm.
     excess = torch.linalg.vector_norm(square, dim=(1, 2)).sqrt_()
-    Q = _without_constant(a, E, square)
-    X = torch.baddbmm(Y, Q, Y, beta=a[0]) if wide else torch.baddbmm(Y, Y, Q, beta=a[0])
+    Q = _without_constant(root, E, square)
+    if Y.dtype == torch.float64:
+        Q = _corrected(Q, E, root.h)
+    X = torch.baddbmm(Y, Q, Y, beta=root.h) if wide else torch.baddbmm(Y, Y, Q, beta=root.h)
     return Factor(X, excess)
 
 
-def _without_constant(a: tuple[float, ...], E: Any, square: Any) -> Any:
-    """a[1] E + a[2] E^2 + ..., by Paterson and Stockmeyer's scheme: Horner's, in powers of E^2."""
-    if len(a) > 7:
-        return _in_fourth_powers(a, E, square)
-    P = torch.add(a[5] * E, square, alpha=a[6])
-    P.diagonal(dim1=1, dim2=2).add_(a[4])
-    P = torch.baddbmm(E, square, P, beta=a[3])
-    P.diagonal(dim1=1, dim2=2).add_(a[2])
-    return torch.baddbmm(E, square, P, beta=a[1])
+def _without_constant(root: Root, E: Any, square: Any) -> Any:
+    """The polynomial in E, less h I."""
+    q = torch.bmm(square, torch.add(root.y * E, square, alpha=root.x))
+    left = torch.add(q, square, alpha=root.a).add_(E, alpha=root.b)
+    right = torch.add(q, square, alpha=root.c)
+    rest = q.mul_(root.d).add_(square, alpha=root.f).add_(E, alpha=root.g)
+    return torch.baddbmm(rest, left, right)
 
 
-def _in_fourth_powers(a: tuple[float, ...], E: Any, square: Any) -> Any:
-    cube, fourth = torch.bmm(E, square), torch.bmm(square, square)
-
-    def block(k: int) -> Any:
-        part = torch.add(a[k + 1] * E, square, alpha=a[k + 2]).add_(cube, alpha=a[k + 3])
-        if k > 0:
-            part.diagonal(dim1=1, dim2=2).add_(a[k])
-        return part
-
-    P = block(12).add_(fourth, alpha=a[16])
-    for k in (8, 4, 0):
-        P = torch.baddbmm(block(k), fourth, P)
-    return P
+def _corrected(Q: Any, E: Any, h: float) -> Any:
+    """One Newton step for the inverse root of I + E from P = Q + h I: P - P (P (I + E) P - I)/2, less h I."""
+    P = Q.clone()
+    P.diagonal(dim1=1, dim2=2).add_(h)
+    error = torch.bmm(torch.baddbmm(P, P, E), P)
+    error.diagonal(dim1=1, dim2=2).sub_(1.0)
+    return torch.baddbmm(Q, P, error, alpha=-0.5)
 
 
 def infeasibility(X: Any) -> Any:

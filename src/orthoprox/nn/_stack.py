@@ -47,7 +47,7 @@ class Stack:
         shapes = [mark.shape(p) for p, mark in zip(params, marks, strict=True)]
         counts, (m, n) = [s[0] for s in shapes], shapes[0][1:]
         self.shape, first = (sum(counts), m, n), params[0]
-        self.reach = inverse_root(first.dtype).reach
+        self.reach = inverse_root().reach
         like = {"dtype": first.dtype, "device": first.device}
         alone = marks[0].read(first) if len(params) == 1 else None
         # The parameter's own memory where it is one stack by itself.
@@ -182,13 +182,13 @@ class Stack:
         Returns sentences about what was found.
         """
         said = []
-        lost = ~torch.isfinite(self.momentum).all(dim=2).all(dim=1)
+        lost = ~torch.isfinite(self.excess)
         if bool(lost.any()):
             torch.where(lost.view(-1, 1, 1), torch.zeros_like(self.momentum), self.momentum, out=self.momentum)
-            self.square.copy_(torch.where(torch.isfinite(self.square), self.square, torch.zeros_like(self.square)))
+            torch.where(lost, torch.zeros_like(self.square), self.square, out=self.square)
             said.append(f"The gradient of {self._named(lost, names)} was NaN or infinite: that step left it as it was.")
         self.read()
-        off = infeasibility(self.X) > _OFF * math.sqrt(self.shape[1]) * torch.finfo(self.X.dtype).eps
+        off = ~(infeasibility(self.X) <= _OFF * math.sqrt(self.shape[1]) * torch.finfo(self.X.dtype).eps)
         if bool(off.any()):
             self.X.copy_(nearest(self.X, self._named(off, names)))
             self.write()

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from orthoprox.active import disjoint, restore
+from orthoprox.active import disjoint, largest, restore
 from orthoprox.manifolds import SparseStiefel
 from orthoprox.nn._marks import mark_of
 
 _STRENGTHS = (0.0, 1e-4, 1e-2, 1e-1, 0.3, 1.0)  # how strongly columns have to meet, until X'X = I has a solution
+_GROWTH = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)  # of the number of nonzeros; more than that is another support
 _HALVINGS = 6  # of a step after which no way back to the manifold was found
 
 
@@ -29,13 +30,21 @@ def back(X: Any, like: Any) -> Any:
     return torch.from_numpy(np.ascontiguousarray(W)).to(like)
 
 
-def nearby(X: Any, support: Any) -> tuple[Any, Any]:
-    """An orthonormal matrix near X on a support, or on a smaller one where there is none, and that support.
+def nearby(X: Any, support: Any, grow: bool) -> tuple[Any, Any]:
+    """An orthonormal matrix near an orthonormal X on a support, or on another where there is none, and that support.
 
-    Where two columns meet too weakly to be orthogonal, the smaller entries leave. If that does not help, every row
-    keeps one entry, and columns that share no row are orthogonal.
+    If it may grow, the largest of the other entries enter until there is one. Otherwise entries leave in which two
+    columns meet too weakly to be orthogonal. If that does not help, every row keeps one entry, and columns that
+    share no row are orthogonal.
     """
     S = np.asarray(support, dtype=float)
+    if grow:
+        others = np.abs(X) * (1 - S)
+        for share in _GROWTH:
+            larger = S + largest(others, int(share * S.sum()))
+            found = restore(X * larger, larger, (0.0,))
+            if found is not None:
+                return found[0] * larger, larger
     found = restore(X * S, S, _STRENGTHS)
     if found is None:
         sparse = disjoint(X, S > 0)

@@ -18,8 +18,9 @@ from orthoprox.nn.report import Report, report
 def finish_(module: Any, *, nonzeros: float | None = None, evaluate: Callable[[], float] | None = None) -> Report:
     """Make the zeros that training has found exact, with weights that stay orthonormal.
 
-    The zeros of the split variable y become zeros of the weight, and the nearest orthonormal matrix with these zeros is
-    found by Newton's method (:class:`~orthoprox.manifolds.SparseStiefel`). Later steps of :class:`OrthoProx` keep the
+    The zeros of the split variable y become zeros of the weight, and an orthonormal matrix with these zeros is found
+    next to it by Newton's method (:class:`~orthoprox.manifolds.SparseStiefel`). Where there is none, a few entries
+    return, or leave if ``nonzeros`` says how many there may be. Later steps of :class:`OrthoProx` keep the
     zeros, so a few more epochs tune the rest; they go matrix by matrix on the host.
 
     Parameters
@@ -71,7 +72,7 @@ def _finish_one(W: Any, y: Any, nonzeros: float | None) -> tuple[Any, Any]:
         support = largest(sizes, int(nonzeros * sizes.size) if nonzeros < 1 else int(nonzeros))
     if support.all():
         return W, torch.ones_like(W)
-    X, kept = nearby(as_columns(W), support)
+    X, kept = nearby(as_columns(W), support, grow=nonzeros is None)
     return back(X, W), back(kept, W)
 
 
