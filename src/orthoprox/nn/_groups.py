@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,30 +15,24 @@ OWN = "orthogonal"
 """Says in a parameter group whether its parameters are marked."""
 
 
-def by_shape(params: list[Any], penalty: Any) -> Iterator[tuple[Any, list[Any]]]:
+def by_shape(params: list[Any]) -> list[tuple[Any, list[Any]]]:
     """The marked parameters that can take one step together."""
     found: dict[Any, list[Any]] = {}
     for p in params:
-        if p.grad.is_sparse:
-            raise ValueError(
-                f"A marked parameter of shape {tuple(p.shape)} has a sparse gradient; a step moves every entry. Use "
-                "a dense one, for nn.Embedding with sparse=False."
-            )
         mark = mark_of(p)
         assert mark is not None
-        own = id(mark.penalty) if penalty is None or mark.penalty is not None else 0
-        kind = "support" if mark.support is not None else "stack"
-        terms = (mark.penalty.h, mark.penalty.g) if mark.penalty is not None else None
-        found.setdefault((kind, mark.shape(p)[1:], p.dtype, p.device, _hashable(terms, own)), []).append(p)
-    yield from found.items()
+        kind = "stack" if mark.support is None else "support"
+        terms = None if mark.penalty is None else (mark.penalty.h, mark.penalty.g)
+        found.setdefault((kind, mark.shape(p)[1:], p.dtype, p.device, _hashable(terms)), []).append(p)
+    return list(found.items())
 
 
-def _hashable(terms: Any, otherwise: int) -> Any:
+def _hashable(terms: Any) -> Any:
     """Equal terms are one key; terms that hold arrays are their own."""
     try:
         hash(terms)
     except TypeError:
-        return otherwise
+        return id(terms[0]), id(terms[1])
     return terms
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from orthoprox.nn._polar import infeasibility, nearest
 _ON_PARAMETER = "_orthoprox"
 _ON_MODULE = "_orthoprox_marks"
 _WAYS = "None, 'out', 'in', 'batch', ('rows', h) or ('columns', h)"
+
+_COUNT = itertools.count()
+_LATEST = [0]
 
 OWNERS: Any = WeakIdKeyDictionary()
 """The optimiser that moves a marked parameter, where there is one."""
@@ -212,11 +216,17 @@ def mark_of(p: Any) -> Mark | None:
     return getattr(p, _ON_PARAMETER, None)
 
 
+def mark_count() -> int:
+    """A number that changes with every mark that is set or removed."""
+    return _LATEST[0]
+
+
 def set_mark(module: Any, name: str, mark: Mark | None) -> None:
     """Put a mark on a parameter and on its module, or remove it.
 
     PyTorch copies the attributes of modules with them and those of parameters not, so the module keeps it as well.
     """
+    _LATEST[0] = next(_COUNT) + 1
     p, marks = module._parameters[name], module.__dict__.setdefault(_ON_MODULE, {})
     if mark is None:
         marks.pop(name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import torch
@@ -31,6 +32,8 @@ class Penalty:
         if isinstance(expression, Penalty):
             return expression
         _, m, n = shape
+        if isinstance(expression, Real):
+            raise TypeError(f"A penalty is a term of orthoprox.terms, as in 0.01 * L1(); given {expression}.")
         try:
             given = Problem.of(expression, over=(max(m, n), min(m, n)))
         except TypeError as error:

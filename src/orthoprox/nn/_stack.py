@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from orthoprox.nn._fused import Fused
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._polar import infeasibility, inverse_root, nearest, polar_near
@@ -72,6 +73,7 @@ class Stack:
         self.knobs = torch.zeros(5, **like)
         self._knobs: tuple[float, ...] = ()
         self.places = self.addresses()
+        self.fused = Fused.make(self)
 
     def _slots(self, stack: Any) -> list[Any]:
         """The part of a stack that belongs to each parameter, with the axes of its view."""
@@ -124,6 +126,9 @@ class Stack:
 
     def move(self, scaled: bool) -> None:
         """The step itself, from the averaged gradients; all decisions are made on the device."""
+        if self.fused is not None:
+            self.fused.move(scaled)
+            return
         curvature, weight, growth, correction, square_correction = self.knobs.unbind()
         L = curvature.expand(self.shape[0])
         if scaled:

@@ -23,7 +23,7 @@ from orthoprox.nn._groups import (
     divide,
     penalty_for,
 )
-from orthoprox.nn._marks import OWNERS, mark_of, marked
+from orthoprox.nn._marks import OWNERS, mark_count, mark_of, marked
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._precision import full_precision
 from orthoprox.nn._stack import Rule, Stack
@@ -105,6 +105,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         self._make_base = base
         self.base: Any = None
         self._built: dict[Any, tuple[Stack, Replay, Watch]] = {}
+        self._sorted: dict[int, Any] = {}
         defaults = {"lr": lr, "momentum": momentum, "betas": betas, "step": 0}
         named = dict(params.named_parameters()) if isinstance(params, nn.Module) else None
         if isinstance(params, nn.Module):
@@ -151,13 +152,13 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._built = {}
+        self._built, self._sorted = {}, {}
         self._reshare()
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Go on where a saved run was; the numbers that follow are those of a run without a break."""
         super().load_state_dict(state_dict)
-        self._built = {}
+        self._built, self._sorted = {}, {}
         self._reshare()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -195,14 +196,27 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
                 raise ValueError(f"lr must be positive; given {group['lr']}.")
             return  # a schedule may begin at zero
         numbers = self._numbers(group)
-        with full_precision(present[0]):
-            for key, params in by_shape(present, self.penalty):
+        with torch.no_grad():
+            for key, params in self._sort(index, present):
                 if key[0] == "support":
                     for p in params:
                         _support.step(p, self.state[p], group, self._watched)
                 else:
                     self._step_stack((index, *key), params, group, numbers)
         group["step"] += 1
+
+    def _sort(self, index: int, present: list[Any]) -> list[tuple[Any, list[Any]]]:
+        """The parameters of a group that take their steps together; sorted again only when something has changed."""
+        same = (mark_count(), [id(p) for p in present])
+        known = self._sorted.get(index)
+        if known is None or known[0] != same:
+            known = self._sorted[index] = same, by_shape(present)
+        if any(p.grad.is_sparse for p in present):
+            raise ValueError(
+                "A marked parameter has a sparse gradient; a step moves every entry. Use a dense one, for "
+                "nn.Embedding with sparse=False."
+            )
+        return known[1]
 
     def _numbers(self, group: dict[str, Any]) -> tuple[float, ...]:
         """Curvature, weight, penalty over curvature, and the corrections of both moments for their start at zero."""
@@ -249,12 +263,14 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
                 )
         penalty = penalty_for(params[0], self.penalty)
         stack = Stack(params, marks, penalty, self.rule, self.state)  # type: ignore[arg-type]
-        self._tell(stack.repair([self._name(p) for p in params]))
+        with full_precision(stack.X):
+            self._tell(stack.repair([self._name(p) for p in params]))
 
         def whole() -> None:
-            stack.read()
-            stack.move(scaled)
-            stack.write()
+            with full_precision(stack.X):
+                stack.read()
+                stack.move(scaled)
+                stack.write()
 
         built = stack, Replay(whole, stack.X, stack.X.numel(), self._graphs), Watch(stack.worst)
         self._built[key] = built
@@ -264,7 +280,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         """See whether an earlier step was refused, and do what is needed then."""
         worst = watch.receive(wait)
         if worst is not None and not worst <= stack.reach:
-            self._tell(stack.repair([self._name(p) for p in stack.params]))
+            with full_precision(stack.X):
+                self._tell(stack.repair([self._name(p) for p in stack.params]))
 
     def _watched(self, p: Any, sentence: str) -> None:
         self._tell([f"{self._name(p)}: {sentence}"])
