@@ -1,4 +1,4 @@
-"""The methods of benchmarks/layers.py: who moves the orthonormal matrices. All else is left to one and the same Adam."""
+"""The methods of benchmarks/layers.py: who moves the orthonormal matrices. All else is left to the same Adam."""
 
 from __future__ import annotations
 

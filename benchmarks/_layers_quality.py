@@ -15,12 +15,10 @@ from _layers_tasks import TASKS, Task, accuracy, stacks, train
 from orthoprox.nn import OrthoProx, finish_, orthogonal_
 from orthoprox.terms import L1, LargestK
 
-TUNING, REPORTED = (0, 1), (10, 11, 12, 13, 14)
-"""Seeds: of the runs that choose lr and weights, and of those in the tables. Data are split anew for each."""
 SHARES = (0.2, 0.1)
 TUNE = 2
 """Epochs of fine-tuning on the support, for every sparse method."""
-WEIGHTS = (0.001, 0.003, 0.01, 0.03, 0.1)
+WEIGHTS = (0.003, 0.01, 0.03)
 
 
 class Store:
@@ -59,10 +57,13 @@ def chosen(store: Store, task: str, name: str) -> float:
     spec, lrs = TASKS[task], METHODS[name][1]
 
     def score(lr: float) -> float:
-        runs = [store.get(f"{task}|{name}|{lr}|{seed}", lambda s=seed: dense(spec, name, lr, s)) for seed in TUNING]
-        return sum(end(run["curve"]) for run in runs)
+        return sum(end(known(store, task, name, lr, seed)["curve"]) for seed in spec.tuning)
 
     return max(lrs, key=score)
+
+
+def known(store: Store, task: str, name: str, lr: float, seed: int) -> Any:
+    return store.get(f"{task}|{name}|{lr}|{seed}", lambda: dense(TASKS[task], name, lr, seed))
 
 
 def quality(store: Store) -> dict[str, dict[str, Any]]:
@@ -72,19 +73,19 @@ def quality(store: Store) -> dict[str, dict[str, Any]]:
         found[task] = {}
         for name in installed():
             lr = chosen(store, task, name)
-            runs = [store.get(f"{task}|{name}|{lr}|{s}", lambda s=s: dense(spec, name, lr, s)) for s in REPORTED]
+            runs = [known(store, task, name, lr, seed) for seed in spec.reported]
             found[task][name] = {"lr": lr, "runs": runs}
             print(f"{task}: {name}, lr {lr:g}, {sum(end(r['curve']) for r in runs) / len(runs):.4f}", flush=True)
     return found
 
 
 def sparse(task: Task, way: str, share: float, lr: float, weight: float, seed: int) -> dict[str, Any]:
-    """Train, make sparse, tune on the support. A way is "L1", "L1 - LargestK" or "pruning"; "blocks" says how it starts."""
+    """Train, make sparse, tune on the support. A way is "L1", "L1 - LargestK" or "pruning", with "blocks" to start."""
     torch.manual_seed(seed)
     model, (data, test) = task.model(), task.data(seed)
     parts = {name: part for name, part in stacks(model).items() if name.rpartition(".")[2] in task.sparse}
     for name, part in stacks(model).items():
-        b, p, n = part.weight.shape
+        _, p, n = part.weight.shape
         term = {"L1": lambda k: L1(), "L1 - LargestK": lambda k: L1() - LargestK(k)}.get(way.partition(",")[0])
         mine = name in parts
         penalty = weight * term(max(p, int(share * p * n))) if term is not None and mine else None
@@ -104,7 +105,7 @@ def sparse(task: Task, way: str, share: float, lr: float, weight: float, seed: i
 
 def ways(task: Task) -> tuple[str, ...]:
     both = ("L1", "L1 - LargestK", "pruning")
-    return tuple(f"{way}, blocks" for way in both) + ("pruning",) if task.square else both
+    return (*(f"{way}, blocks" for way in both), "pruning") if task.square else both
 
 
 def sparsity(store: Store) -> dict[str, dict[str, Any]]:
@@ -114,17 +115,17 @@ def sparsity(store: Store) -> dict[str, dict[str, Any]]:
         for share in SHARES:
             for way in ways(spec):
                 lr = chosen(store, task, "orthoprox")
-                # five runs to choose from for every way: weights of the penalty, or lr for pruning, which has none
+                # three runs to choose from for every way: weights of the penalty, or lr for pruning, which has none
                 options = [(lr, w) for w in WEIGHTS]
                 if way.startswith("pruning"):
-                    options = [(one, 0.0) for one in METHODS["orthoprox"][1]]
+                    options = [(one * lr, 0.0) for one in (0.3, 1.0, 3.0)]
 
                 def run(option: Any, seed: int, way: str = way, share: float = share, task: str = task) -> Any:
                     key = f"sparse|{task}|{way}|{share}|{option}|{seed}"
                     return store.get(key, lambda: sparse(TASKS[task], way, share, *option, seed))
 
-                best = max(options, key=lambda option: sum(run(option, s)["curve"][-1] for s in TUNING))
-                runs = [run(best, s) for s in REPORTED]
+                best = max(options, key=lambda option: sum(run(option, s)["curve"][-1] for s in spec.tuning[:1]))
+                runs = [run(best, s) for s in spec.reported[:3]]
                 found.setdefault(f"{task} {share}", {})[way] = {"option": best, "runs": runs}
                 mean = sum(r["curve"][-1] for r in runs) / len(runs)
                 print(f"{task} {1 - share:.0%}: {way} {best}, {mean:.4f}", flush=True)

@@ -63,7 +63,7 @@ class Fused:
         self.kernels.whole[(b,)](
             s.X, F, y, z, s.excess, s.trust, s.square, s.knobs, p, long, *strides, s.rule.theta, s.reach, self.l1,
             *root[:9], SPLIT=self.split, SCALED=scaled, P=P, N=N, PRECISION=self.precision,
-            num_warps=8 if P * N > 2048 else 4 if P * N > 512 else 1,
+            num_warps=warps(P * N),
         )  # fmt: skip
 
     def _in_parts(self, F: Any, y: Any, z: Any, scaled: bool) -> None:
@@ -85,6 +85,11 @@ class Fused:
         kernels.after[self.grid](
             QY, Y, s.X, y, z, s.excess, s.trust, s.square, s.knobs, self.size, s.reach, root.h, self.l1, **how
         )
+
+
+def warps(entries: int) -> int:
+    """How many warps work on a small matrix."""
+    return 4 if entries > 2048 else 2 if entries > 512 else 1
 
 
 @functools.cache

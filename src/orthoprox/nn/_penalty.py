@@ -11,15 +11,18 @@ import torch
 
 from orthoprox.maps import Identity
 from orthoprox.problem import Problem
-from orthoprox.terms import ConvexTerm, EntrywiseTerm, ProximableTerm, Zero
+from orthoprox.terms import ConvexTerm, EntrywiseTerm, GroupL2, LargestK, ProximableTerm, Zero
+
+_ON_STACKS = (EntrywiseTerm, GroupL2)
+"""Terms whose code treats axes before the last two as it should; mu then has the shape (b, 1, 1)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
     """h - g for each matrix of a stack.
 
-    An entrywise h acts on a stack as it is. Other terms are vectorised over the stack; a term whose code decides by
-    the values of its argument cannot be, and sees one matrix after the other.
+    Entrywise terms and group norms act on a stack as they are. Other terms are vectorised over the stack; one whose
+    code decides by the values of its argument cannot be, and sees one matrix after the other.
     """
 
     h: ProximableTerm
@@ -57,7 +60,7 @@ class Penalty:
 
     def prox(self, b: Any, mu: Any) -> Any:
         """The prox of h at each matrix; mu has a number for each of them, shape (b, 1, 1)."""
-        if isinstance(self.h, EntrywiseTerm):
+        if isinstance(self.h, _ON_STACKS):
             return self.h.prox(b, mu)
         if isinstance(self.h, Zero):
             return b
@@ -65,6 +68,10 @@ class Penalty:
 
     def pull(self, X: Any) -> Any:
         """A subgradient of g at each matrix."""
+        if isinstance(self.g, LargestK):
+            return torch.where(_largest(X.abs().flatten(1), self.g.k).view_as(X), self.g.weight * X.sign(), 0.0)
+        if isinstance(self.g, _ON_STACKS):
+            return self.g.subgradient(X)
         return self._each("pull", self.g.subgradient, X)
 
     def value(self, X: Any) -> Any:
@@ -82,3 +89,12 @@ class Penalty:
             except RuntimeError:  # a decision by values, or an operation without a vectorised form
                 self._one_by_one.add(name)
         return torch.stack([function(*parts) for parts in zip(*stacks, strict=True)])
+
+
+def _largest(sizes: Any, k: int) -> Any:
+    """A mask of the k largest numbers of each row; of equal ones the first, as in ``LargestK``."""
+    if k >= sizes.shape[1]:
+        return torch.ones_like(sizes, dtype=torch.bool)
+    least = sizes.topk(k, dim=1, sorted=False).values.amin(dim=1, keepdim=True)
+    above, ties = sizes > least, sizes == least
+    return above | (ties & (ties.cumsum(1) <= k - above.sum(dim=1, keepdim=True)))

@@ -60,6 +60,7 @@ class Stack:
         self._pieces = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
         self.views = [mark.view(p.detach()) for p, mark in zip(params, marks, strict=True)]
         self.slots = self._slots(self.X)
+        self._members = [(p, mark, mark.way in ("batch", "out")) for p, mark in zip(params, marks, strict=True)]
         self.read()
         self.momentum = self._keep("momentum", torch.zeros(self.shape, **like), state)
         self.trust = self._keep("trust", torch.ones(self.shape[0], **like), state)
@@ -114,10 +115,11 @@ class Stack:
 
     def average(self, fresh: float, fresh_square: float | None) -> None:
         """Bring the gradients into the moments; the second is one number for each matrix, its square per short side."""
-        grads = [mark.view(p.grad) for p, mark in zip(self.params, self.marks, strict=True)]
         if self.alone:
+            grads = [self.marks[0].view(self.params[0].grad)]
             self.momentum_slots[0].lerp_(grads[0], fresh)
         else:
+            grads = [p.grad if plain else mark.view(p.grad) for p, mark, plain in self._members]
             torch._foreach_lerp_(self.momentum_slots, grads, fresh)
         if fresh_square is not None:
             G = grads[0] if self.alone else torch.cat([g.reshape(-1, *self.shape[1:]) for g in grads])
