@@ -11,7 +11,7 @@ import torch
 from orthoprox.nn._polar import inverse_root, polar_near
 from orthoprox.terms import L1
 
-_SMALL = 64  # the longest side of matrices whose whole step is one kernel
+_SMALL = {"tf32x3": 64, "ieee": 32}  # the longest side of matrices whose whole step is one kernel; more compiles slowly
 _BLOCK = 1024
 _CLOSE = 1e-5  # how far a fused step may be from the plain one, in the trial that every process makes once
 
@@ -22,7 +22,7 @@ class Fused:
     def __init__(self, stack: Any, kernels: Any, precision: str) -> None:
         self.stack, self.kernels, self.precision = stack, kernels, precision
         b, m, n = stack.shape
-        self.small = max(m, n) <= _SMALL
+        self.small = max(m, n) <= _SMALL[precision]
         penalty = stack.penalty
         self.split = penalty is not None
         self.l1 = penalty.h.weight if penalty is not None else 0.0
