@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from backends.nn_formulas import one_step, orthonormal, polar
 from orthoprox import Problem, Stiefel
+from orthoprox.manifolds.inverse_root import inverse_root
 from orthoprox.solvers import OADMMEP
 from orthoprox.terms import L1, MCP, ExplainedVariance, GroupL2, LargestK, Nuclear
 
@@ -21,15 +23,6 @@ PENALTIES = {
 }
 
 
-def polar(Y):
-    U, _, Vt = np.linalg.svd(Y, full_matrices=False)
-    return U @ Vt
-
-
-def orthonormal(rng, *shape):
-    return polar(rng.standard_normal(shape))
-
-
 def marked(torch, W, penalty=None, **how):
     from orthoprox.nn import orthogonal_
 
@@ -38,17 +31,10 @@ def marked(torch, W, penalty=None, **how):
     return orthogonal_(layer, penalty=penalty, **how)
 
 
-def parts(penalty):
-    if penalty is None:
-        return None, None
-    problem = Problem.of(penalty, over=Stiefel(7, 3))
-    return problem.h, problem.g
-
-
 @pytest.mark.parametrize("shape", [(5, 3, 7), (4, 7, 3), (2, 6, 6), (3, 1, 4)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 3e-14), ("float32", 2e-6)])
 def test_the_polar_factor_by_products_is_that_of_singular_values_up_to_its_reach(torch, rng, shape, dtype, tolerance):
-    from orthoprox.nn._polar import inverse_root, polar_near
+    from orthoprox.nn._polar import polar_near
 
     reach = inverse_root().reach
     assert reach > 0.35
@@ -65,22 +51,6 @@ def test_the_polar_factor_by_products_is_that_of_singular_values_up_to_its_reach
     X = polar_near(torch.tensor(((U * edge) @ V).astype(dtype))).X.double().numpy()
     short = X @ X.transpose(0, 2, 1) if shape[1] <= shape[2] else X.transpose(0, 2, 1) @ X
     assert np.abs(short - np.eye(min(shape[1:]))).max() < {"float64": 1e-12, "float32": 1e-5}[dtype]
-
-
-def one_step(W, y, z, M, G, penalty, lr, momentum, weight, t, rule):
-    """Algorithm 1 for one matrix, with the averaged gradient in place of the gradient."""
-    h, g = parts(penalty)
-    M = momentum * M + (1 - momentum) * G
-    L = (1 - momentum) / lr
-    if penalty is None:
-        return polar(W - M / (rule["theta"] * L)), None, None, M
-    beta = rule["beta"] * L * (1 + rule["xi"] * t ** rule["p"])
-    pull = M + z + beta * (W - y) - weight * g.subgradient(W)
-    X = polar(W - pull / (rule["theta"] * (L + beta)))
-    b, mu = X + z / beta, rule["tau"] / beta
-    breve = h.prox(b, weight * (mu + 1 / beta))
-    y = (breve + mu * beta * b) / (1 + mu * beta)
-    return X, y, z + rule["sigma"] * beta * (X - y), M
 
 
 @pytest.mark.parametrize("rule", [SETTINGS, {**SETTINGS, "sigma": 1.0, "tau": 0.0, "theta": 1.0}], ids=["all", "plain"])

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from orthoprox.nn._polar import inverse_root, polar_near
+from orthoprox.manifolds.inverse_root import inverse_root
+from orthoprox.nn._polar import polar_near
 from orthoprox.terms import L1
 
 _SMALL = {"tf32x3": 64, "ieee": 32}  # the longest side of matrices whose whole step is one kernel; more compiles slowly

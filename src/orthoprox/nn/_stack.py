@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
+from orthoprox.manifolds.inverse_root import inverse_root
 from orthoprox.nn._fused import Fused
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
-from orthoprox.nn._polar import infeasibility, inverse_root, nearest, polar_near
+from orthoprox.nn._polar import infeasibility, nearest, polar_near
 
 _BACK = 2.0  # factor by which a shortened step grows again
 _LEAST = 1e-2  # a refused step is shortened to this share at most at once
