@@ -27,6 +27,9 @@ def main() -> None:
     parser.add_argument("what", choices=("speed", "quality", "sparse"))
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--only", default="", help="columns of the speed table, with semicolons between them")
+    parser.add_argument(
+        "--without", default="", help="tasks with methods to leave out, as in cnn GeoTorch;copy GeoTorch"
+    )
     parser.add_argument("--results", type=Path, default=Path("out/layers.json"))
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--pictures", type=Path, default=Path("out/layers"))
@@ -36,7 +39,7 @@ def main() -> None:
         return
     store = Store(given.results, given.minutes)
     if given.what == "quality":
-        found = quality(store)
+        found = quality(store, tuple(part for part in given.without.split(";") if part))
         print(quality_table(found))
         draw_quality(found, given.pictures)
     else:
@@ -63,8 +66,9 @@ def quality_table(found: dict[str, dict[str, Any]]) -> str:
     lines = ["| method | " + " | ".join(TASKS[task].title for task in found) + " | max WW' - I |"]
     lines.append("|---|" + "---|" * (len(found) + 1))
     for name in names:
-        cells = [mean_and_spread([end(run["curve"]) for run in found[task][name]["runs"]]) for task in found]
-        worst = max(run["infeasibility"] for task in found for run in found[task][name]["runs"])
+        runs = [found[task][name]["runs"] if name in found[task] else [] for task in found]
+        cells = [mean_and_spread([end(run["curve"]) for run in some]) if some else "-" for some in runs]
+        worst = max(run["infeasibility"] for some in runs for run in some)
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {worst:.0e} |")
     return "\n".join(lines)
 
