@@ -86,6 +86,16 @@ def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(torch, rng, shape
     assert optimizer.param_groups[0]["step"] == t + 1
 
 
+def test_the_k_largest_of_each_matrix_are_those_of_the_term_with_ties_too(torch, rng):
+    from orthoprox.nn._penalty import Penalty
+
+    X = rng.integers(-3, 4, (5, 4, 6)).astype(float)  # many entries are equal, some zero
+    for k in (1, 7, 23, 24, 99):
+        penalty = Penalty.of(0.3 * (L1() - LargestK(k)), X.shape)
+        wanted = [0.3 * LargestK(k).subgradient(one) for one in X]
+        assert np.allclose(penalty.pull(torch.tensor(X)).numpy(), wanted, atol=1e-15)
+
+
 def test_with_betas_a_step_has_the_length_that_lr_says_whatever_the_scale_of_the_gradient(torch, rng):
     from orthoprox.nn import OrthoProx
 
