@@ -145,3 +145,12 @@ def test_without_pytorch_the_extra_is_named():
     code += "try:\n    import orthoprox.nn\nexcept ModuleNotFoundError as error:\n    print(error)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "orthoprox.nn needs torch, which is not installed: pip install 'orthoprox[torch]'." in said
+
+
+def test_an_optimiser_is_not_copied(torch):
+    import copy
+
+    from orthoprox.nn import OrthoProx
+
+    with pytest.raises(TypeError, match="save its state_dict"):
+        copy.deepcopy(OrthoProx(wide(torch).parameters(), lr=0.1))

@@ -270,7 +270,7 @@ def test_two_processes_take_the_steps_of_one(torch, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    torch.multiprocessing.start_processes(one_of_two, args=(port, str(tmp_path)), nprocs=2, start_method="fork")
+    torch.multiprocessing.spawn(one_of_two, args=(port, str(tmp_path)), nprocs=2)
     first, second = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in (0, 1))
     model = network(torch, 0.01 * L1())
     train(torch, model, OrthoProx(model.parameters(), lr=0.05), 4)

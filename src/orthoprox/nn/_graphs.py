@@ -16,6 +16,7 @@ class Replay:
 
     def __init__(self, function: Callable[[], None], like: Any, entries: int, wanted: bool) -> None:
         self._function, self._graph, self._calls = function, None, 0
+        self._device = like.device
         self._may = wanted and like.is_cuda and entries <= _MOST
 
     def __call__(self) -> None:
@@ -30,11 +31,10 @@ class Replay:
     def _capture(self) -> None:
         graph: Any = torch.cuda.CUDAGraph()
         try:
-            torch.cuda.synchronize()
-            with torch.cuda.graph(graph):
+            # Other threads may go on using the GPU meanwhile: loaders of data, the watchdog of a process group.
+            with torch.cuda.device(self._device), torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 self._function()
         except RuntimeError:  # a penalty that asks the host: it goes on without
             self._may = False
-            torch.cuda.synchronize()
         else:
             self._graph = graph

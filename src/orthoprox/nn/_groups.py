@@ -87,11 +87,11 @@ def divide(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
 
 def check_overlap(params: list[Any]) -> None:
     """Refuse two marked parameters that share memory: each step would undo the other's."""
-    spans = sorted(
-        (p.data_ptr(), p.data_ptr() + p.numel() * p.element_size()) for p in params if p.device.type != "meta"
-    )
-    if any(second[0] < first[1] for first, second in itertools.pairwise(spans)):
-        raise ValueError("Two marked parameters share memory; give each its own, as in nn.Parameter(W.clone()).")
+    for device in {p.device for p in params}:
+        here = [p for p in params if p.device == device]
+        spans = sorted((p.data_ptr(), p.data_ptr() + p.numel() * p.element_size()) for p in here)
+        if any(second[0] < first[1] for first, second in itertools.pairwise(spans)):
+            raise ValueError("Two marked parameters share memory; give each its own, as in nn.Parameter(W.clone()).")
 
 
 def check_numbers(

@@ -11,11 +11,13 @@ import torch
 
 @contextlib.contextmanager
 def full_precision(like: Any) -> Iterator[None]:
-    """A block without autocasting and without TF32 or bfloat16 inside products of float32; all is as before after it.
+    """A block without autocasting and without TF32 or bfloat16 inside products of float32, on the device of a tensor.
 
     Orthonormality to 1e-5 needs the 24 bits of float32, and TF32 has 11.
     """
     with torch.no_grad(), torch.autocast(like.device.type, enabled=False), contextlib.ExitStack() as settings:
+        if like.is_cuda:
+            settings.enter_context(torch.cuda.device(like.device))
         for holder, name, exact in _settings(like.device.type):
             before = getattr(holder, name)
             if before != exact:

@@ -67,8 +67,9 @@ def step(p: Any, state: dict[str, Any], group: dict[str, Any], tell: Callable[[A
     M: Any = state["momentum"] if "momentum" in state else torch.zeros_like(G)
     M = M.lerp(G * S, 1 - (group["momentum"] if group["betas"] is None else group["betas"][0]))
     state["momentum"] = M
-    length = group["lr"] / (1 - group["momentum"])
-    new = [one(w, m, s, length, group["betas"] is not None) for w, m, s in zip(W, M, S, strict=True)]
+    scaled = group["betas"] is not None
+    length = group["lr"] if scaled else group["lr"] / (1 - group["momentum"])
+    new = [one(w, m, s, length, scaled) for w, m, s in zip(W, M, S, strict=True)]
     mark.write(p, torch.stack(new))
 
 

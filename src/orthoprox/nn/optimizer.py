@@ -151,6 +151,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         return torch.optim.SGD(groups, lr=lr, momentum=momentum)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if not hasattr(self, "rule"):
+            raise TypeError("An OrthoProx is not copied or pickled; save its state_dict, and load that into a new one.")
         super().__setstate__(state)
         self._built, self._sorted = {}, {}
         self._reshare()
@@ -262,8 +264,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
                     "before the optimiser is made, or load the state again."
                 )
         penalty = penalty_for(params[0], self.penalty)
-        stack = Stack(params, marks, penalty, self.rule, self.state)  # type: ignore[arg-type]
-        with full_precision(stack.X):
+        with full_precision(params[0]):
+            stack = Stack(params, marks, penalty, self.rule, self.state)  # type: ignore[arg-type]
             self._tell(stack.repair([self._name(p) for p in params]))
 
         def whole() -> None:
