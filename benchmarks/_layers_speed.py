@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 from orthoprox.nn import OrthoProx, orthogonal_
-from orthoprox.terms import L1
+from orthoprox.terms import L1, GroupL2, LargestK
 
 LARGE = ((1, 1024, 4096), (1024, 64, 64), (16, 256, 1024), (4096, 16, 64))
 SMALL = ((1, 256, 1024), (64, 64, 64), (4, 128, 512), (256, 16, 64))
@@ -47,6 +47,11 @@ def ours_apart(shape: Any, device: str, **settings: Any) -> Callable[[], None]:
         holder.weight.grad = g.clone()
         holders.append(holder)
     return OrthoProx([holder.weight for holder in holders], lr=0.01, **settings).step
+
+
+def largest_k(shape: Any) -> Any:
+    """A fifth of the entries, as the sparse runs ask for."""
+    return 1e-3 * (L1() - LargestK(max(shape[1], shape[1] * shape[2] // 5)))
 
 
 def floor(shape: Any, device: str) -> Callable[[], None]:
@@ -124,6 +129,9 @@ COLUMNS: dict[str, tuple[Callable[..., Callable[[], None]], str | None]] = {
     "orthoprox": (ours, None),
     "orthoprox, L1": (lambda shape, device: ours(shape, device, penalty=1e-3 * L1()), None),
     "orthoprox, L1, apart": (lambda shape, device: ours_apart(shape, device, penalty=1e-3 * L1()), None),
+    "orthoprox, L1 minus largest-k": (lambda shape, device: ours(shape, device, penalty=largest_k(shape)), None),
+    "orthoprox, group norm": (lambda shape, device: ours(shape, device, penalty=1e-3 * GroupL2("columns")), None),
+    "orthoprox, betas": (lambda shape, device: ours(shape, device, betas=(0.9, 0.99)), None),
     "POGO": (pogo, "pogo"),
     "geoopt SGD": (geoopt(False), "geoopt"),
     "geoopt Adam": (geoopt(True), "geoopt"),

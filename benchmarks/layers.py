@@ -12,9 +12,14 @@ Pictures go to --pictures.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import statistics
 from pathlib import Path
 from typing import Any
+
+if importlib.util.find_spec("torch") is None:
+    print("This benchmark needs PyTorch: pip install 'orthoprox[torch]'.")
+    raise SystemExit(0)
 
 import torch
 from _layers_quality import Store, end, quality, sparsity
@@ -24,7 +29,7 @@ from _layers_tasks import TASKS
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("speed", "quality", "sparse"))
+    parser.add_argument("what", nargs="?", choices=("speed", "quality", "sparse"), default="speed")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--only", default="", help="columns of the speed table, with semicolons between them")
     parser.add_argument(
