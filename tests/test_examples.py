@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = {file.stem: file for file in sorted((ROOT / "examples").glob("*.py")) if "def main(" in file.read_text()}
+OTHERS = {name for name, file in EXAMPLES.items() if "\nimport torch\n" in file.read_text()}
+"""Examples that need PyTorch; ``tests/backends/test_nn_finish.py`` runs them."""
 LARGEST = 80_000
 
 
@@ -21,14 +23,19 @@ def module(file):
     return example
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in OTHERS])
 def test_an_example_is_a_script_about_a_question_that_ends_with_a_picture_in_the_gallery(
     name, tmp_path, tmp_path_factory, monkeypatch
 ):
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path_factory.mktemp("home")))  # where nothing was fetched
+    check_example(name, tmp_path, monkeypatch)
+
+
+def check_example(name, tmp_path, monkeypatch):
+    """Run an example in an empty folder, and see that its page and picture are in the gallery."""
     from matplotlib.image import imread
 
     monkeypatch.delenv("ORTHOPROX_DATA", raising=False)
-    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path_factory.mktemp("home")))  # where nothing was fetched
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "new" / "pictures"
     example = module(EXAMPLES[name])

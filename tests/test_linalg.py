@@ -123,3 +123,10 @@ def test_the_triangle_and_the_basis_of_symmetric_matrices(r):
     assert basis.shape == (r, r, r * (r + 1) // 2) and np.array_equal(basis, basis.transpose(1, 0, 2))
     np.testing.assert_allclose(flat.T @ flat, np.eye(flat.shape[1]), atol=1e-15)
     assert symmetric_basis(np, r, np.float32, "cpu").dtype == np.float32
+
+
+def test_conjugate_gradients_end_where_products_underflow():
+    """The product of residual and preconditioned residual is zero there, although their curvature is not."""
+    b = np.array([[3e-161]])
+    found = conjugate_gradients(lambda x: 1e10 * x, b, tolerance=1e-3, most=9, precondition=lambda r: 1e-8 * r)
+    assert np.all(np.isfinite(found.x)) and found.products < 9

@@ -105,7 +105,7 @@ def conjugate_gradients(
         Q = apply(P)
         products += 1
         curvature = float(inner(P, Q))
-        if not curvature > 0:
+        if not (curvature > 0 and size > 0):  # squares of a residual may underflow
             break
         x, R = x + (size / curvature) * P, R - (size / curvature) * Q
         Z = R if precondition is None else precondition(R)

@@ -1,0 +1,109 @@
+"""The methods of benchmarks/layers.py: who moves the orthonormal matrices. All else is left to the same Adam."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from _layers_tasks import Stacked, stacks
+from torch import nn
+
+from orthoprox.nn import OrthoProx, orthogonal_
+
+OTHERS = 3e-3
+"""The lr of Adam for everything that is not orthonormal, the same for all methods."""
+SGD, ADAM, LENGTH = (0.003, 0.01, 0.03, 0.1, 0.3), (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), (0.001, 0.003, 0.01, 0.03, 0.1)
+Make = Callable[[nn.Module, float], list[Any]]
+
+
+def others(model: nn.Module) -> Any:
+    own = {id(p) for stack in stacks(model).values() for p in stack.parameters()}
+    return torch.optim.Adam([p for p in model.parameters() if id(p) not in own], lr=OTHERS)
+
+
+def weights(model: nn.Module) -> list[Any]:
+    return [p for stack in stacks(model).values() for p in stack.parameters()]
+
+
+def ours(model: nn.Module, lr: float, **settings: Any) -> list[Any]:
+    for stack in stacks(model).values():
+        orthogonal_(stack)
+    return [OrthoProx(weights(model), lr=lr, **settings), others(model)]
+
+
+def pogo(adam: bool) -> Make:
+    def make(model: nn.Module, lr: float) -> list[Any]:
+        from pogo import POGO, base
+
+        way = base.VectorAdam() if adam else base.SGD(momentum=0.9)
+        return [POGO(weights(model), way, lr), others(model)]
+
+    return make
+
+
+def geoopt(adam: bool) -> Make:
+    def make(model: nn.Module, lr: float) -> list[Any]:
+        import geoopt as library
+
+        for stack in stacks(model).values():  # its Stiefel manifold has orthonormal columns
+            tall = stack.weight.data.mT.contiguous()
+            stack.weight = library.ManifoldParameter(tall, manifold=library.Stiefel())
+            stack.tall = True
+        kind = library.optim.RiemannianAdam if adam else library.optim.RiemannianSGD
+        return [kind(weights(model), lr=lr, **({} if adam else {"momentum": 0.9})), others(model)]
+
+    return make
+
+
+def geotorch(adam: bool) -> Make:
+    def make(model: nn.Module, lr: float) -> list[Any]:
+        import geotorch as library
+
+        for stack in stacks(model).values():
+            start = stack.weight.data.clone()
+            library.orthogonal(stack, "weight")
+            stack.weight = start
+        return [plain(adam)(model, lr)[0], others(model)]
+
+    return make
+
+
+def plain(adam: bool) -> Make:
+    def make(model: nn.Module, lr: float) -> list[Any]:
+        params = weights(model)
+        kind = torch.optim.Adam(params, lr=lr) if adam else torch.optim.SGD(params, lr=lr, momentum=0.9)
+        return [kind, others(model)]
+
+    return make
+
+
+METHODS: dict[str, tuple[Make, tuple[float, ...], str | None]] = {
+    "orthoprox": (ours, SGD, None),
+    "orthoprox, betas": (lambda model, lr: ours(model, lr, betas=(0.9, 0.999)), LENGTH, None),
+    "POGO, SGD": (pogo(False), SGD, "pogo"),
+    "POGO, VectorAdam": (pogo(True), tuple(10 * lr for lr in LENGTH), "pogo"),
+    "geoopt, SGD": (geoopt(False), SGD, "geoopt"),
+    "geoopt, Adam": (geoopt(True), ADAM, "geoopt"),
+    "GeoTorch, SGD": (geotorch(False), SGD, "geotorch"),
+    "GeoTorch, Adam": (geotorch(True), ADAM, "geotorch"),
+    "unconstrained, SGD": (plain(False), SGD, None),
+    "unconstrained, Adam": (plain(True), ADAM, None),
+}
+"""Name -> how it is made, the five values of lr it may choose from, the package it needs."""
+
+
+def installed() -> list[str]:
+    return [name for name, (_, _, needs) in METHODS.items() if needs is None or importlib.util.find_spec(needs)]
+
+
+def infeasibility(model: nn.Module) -> float:
+    found = 0.0
+    for stack in stacks(model).values():
+        W = stack.matrices().detach().double()
+        found = max(found, float((W @ W.mT - torch.eye(W.shape[1], dtype=W.dtype)).abs().max()))
+    return found
+
+
+__all__ = ["METHODS", "Stacked", "infeasibility", "installed"]

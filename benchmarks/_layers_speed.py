@@ -1,0 +1,196 @@
+"""The time of one step on stacks of matrices, method by method."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations
+
+from orthoprox.nn import OrthoProx, orthogonal_
+from orthoprox.terms import L1, GroupL2, LargestK
+
+LARGE = ((1, 1024, 4096), (1024, 64, 64), (16, 256, 1024), (4096, 16, 64))
+SMALL = ((1, 256, 1024), (64, 64, 64), (4, 128, 512), (256, 16, 64))
+"""The shapes on a GPU, and on a processor."""
+ENOUGH = 0.4  # seconds for each number
+
+
+def start(shape: tuple[int, int, int], device: str) -> tuple[Any, Any]:
+    draw = torch.Generator().manual_seed(0)
+    b, p, n = shape
+    W = torch.linalg.qr(torch.randn(b, n, p, generator=draw))[0].mT.contiguous()
+    return W.to(device), 0.01 * torch.randn(shape, generator=draw).to(device)
+
+
+def ours(shape: Any, device: str, **settings: Any) -> Callable[[], None]:
+    W, G = start(shape, device)
+    holder = nn.Module()
+    holder.weight = nn.Parameter(W)
+    orthogonal_(holder, init="keep")
+    holder.weight.grad = G
+    return OrthoProx([holder.weight], lr=0.01, **settings).step
+
+
+def ours_apart(shape: Any, device: str, **settings: Any) -> Callable[[], None]:
+    """The same matrices as parameters of their own."""
+    W, G = start(shape, device)
+    holders = []
+    for w, g in zip(W, G, strict=True):
+        holder = nn.Module()
+        holder.weight = nn.Parameter(w.clone())
+        orthogonal_(holder, init="keep")
+        holder.weight.grad = g.clone()
+        holders.append(holder)
+    return OrthoProx([holder.weight for holder in holders], lr=0.01, **settings).step
+
+
+def largest_k(shape: Any) -> Any:
+    """A fifth of the entries, as the sparse runs ask for."""
+    return 1e-3 * (L1() - LargestK(max(shape[1], shape[1] * shape[2] // 5)))
+
+
+def floor(shape: Any, device: str) -> Callable[[], None]:
+    """A prox and two Newton-Schulz steps, with nothing around them."""
+    W, G = start(shape, device)
+
+    def step() -> None:
+        Y = W - 0.01 * G
+        for _ in range(2):
+            Y = 1.5 * Y - 0.5 * torch.bmm(torch.bmm(Y, Y.mT), Y)
+        Y - Y.clamp(-1e-3, 1e-3)
+
+    return step
+
+
+def by_svd(shape: Any, device: str) -> Callable[[], None]:
+    W, G = start(shape, device)
+
+    def step() -> None:
+        U, _, Vt = torch.linalg.svd(W - 0.01 * G, full_matrices=False)
+        torch.bmm(U, Vt)
+
+    return step
+
+
+def pogo(shape: Any, device: str) -> Callable[[], None]:
+    from pogo import POGO, base
+
+    W, G = start(shape, device)
+    p = nn.Parameter(W)
+    p.grad = G
+    return POGO([p], base.SGD(momentum=0.9), 0.01).step
+
+
+def geoopt(adam: bool) -> Callable[[Any, str], Callable[[], None]]:
+    def make(shape: Any, device: str) -> Callable[[], None]:
+        import geoopt as library
+
+        W, G = start(shape, device)
+        p = library.ManifoldParameter(W.mT.contiguous(), manifold=library.Stiefel())
+        p.grad = G.mT.contiguous()
+        kind = library.optim.RiemannianAdam if adam else library.optim.RiemannianSGD
+        return kind([p], lr=0.01, **({} if adam else {"momentum": 0.9})).step
+
+    return make
+
+
+def parametrised(by: str) -> Callable[[Any, str], Callable[[], None]]:
+    """Forward, backward and step: a parametrisation costs something in each."""
+
+    def make(shape: Any, device: str) -> Callable[[], None]:
+        W, G = start(shape, device)
+        holder = nn.Module()
+        holder.weight = nn.Parameter(W)
+        if by == "geotorch":
+            import geotorch
+
+            geotorch.orthogonal(holder, "weight")
+        else:
+            parametrizations.orthogonal(holder, "weight", orthogonal_map=by, use_trivialization=False)
+        optimiser = torch.optim.SGD(holder.parameters(), lr=0.01, momentum=0.9)
+
+        def step() -> None:
+            optimiser.zero_grad()
+            (holder.weight * G).sum().backward()
+            optimiser.step()
+
+        return step
+
+    return make
+
+
+COLUMNS: dict[str, tuple[Callable[..., Callable[[], None]], str | None]] = {
+    "floor": (floor, None),
+    "orthoprox": (ours, None),
+    "orthoprox, L1": (lambda shape, device: ours(shape, device, penalty=1e-3 * L1()), None),
+    "orthoprox, L1, apart": (lambda shape, device: ours_apart(shape, device, penalty=1e-3 * L1()), None),
+    "orthoprox, L1 minus largest-k": (lambda shape, device: ours(shape, device, penalty=largest_k(shape)), None),
+    "orthoprox, group norm": (lambda shape, device: ours(shape, device, penalty=1e-3 * GroupL2("columns")), None),
+    "orthoprox, betas": (lambda shape, device: ours(shape, device, betas=(0.9, 0.99)), None),
+    "POGO": (pogo, "pogo"),
+    "geoopt SGD": (geoopt(False), "geoopt"),
+    "geoopt Adam": (geoopt(True), "geoopt"),
+    "GeoTorch": (parametrised("geotorch"), "geotorch"),
+    "cayley": (parametrised("cayley"), None),
+    "matrix_exp": (parametrised("matrix_exp"), None),
+    "householder": (parametrised("householder"), None),
+    "SVD": (by_svd, None),
+}
+
+
+def clock(step: Callable[[], None], device: str) -> float:
+    """The median time of a call in milliseconds, after a few that do not count."""
+    for _ in range(2):
+        step()
+    finish(device)
+    begun = time.perf_counter()
+    step()
+    finish(device)
+    once = time.perf_counter() - begun
+    times = []
+    for _ in range(6 if once < ENOUGH / 6 else 0):
+        step()
+    for _ in range(max(3, min(200, int(ENOUGH / max(once, 1e-6))))):
+        times.append(timed(step, device))
+    return sorted(times)[len(times) // 2]
+
+
+def timed(step: Callable[[], None], device: str) -> float:
+    if device == "cuda":
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        step()
+        last.record()
+        last.synchronize()
+        return float(first.elapsed_time(last))
+    begun = time.perf_counter()
+    step()
+    return 1e3 * (time.perf_counter() - begun)
+
+
+def finish(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def speed(device: str, only: tuple[str, ...] = ()) -> dict[str, dict[str, float | None]]:
+    """Milliseconds of each column for each shape; None where a package is missing or a method cannot take the shape."""
+    found: dict[str, dict[str, float | None]] = {}
+    for shape in LARGE if device == "cuda" else SMALL:
+        row = found.setdefault(" x ".join(map(str, shape)), {})
+        for name, (make, needs) in COLUMNS.items():
+            if (needs is not None and importlib.util.find_spec(needs) is None) or (only and name not in only):
+                row[name] = None
+                continue
+            try:
+                row[name] = clock(make(shape, device), device)
+            except (RuntimeError, NotImplementedError, ValueError) as error:
+                print(f"{name} on {shape}: {str(error).splitlines()[0][:90]}", flush=True)
+                row[name] = None
+            print(shape, name, row[name], flush=True)
+    return found

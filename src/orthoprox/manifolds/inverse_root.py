@@ -1,0 +1,67 @@
+"""A polynomial for the inverse square root of a matrix near the identity, in few products.
+
+J. Sastre, "Efficient evaluation of matrix polynomials", Linear Algebra and its Applications 539, 2018.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
+
+_DEGREE = 8
+_TOLERANCE = 1.2e-7
+"""The relative error of the polynomial: a unit in the last place of float32. In float64 a Newton step squares it."""
+
+
+class Root(NamedTuple):
+    """A polynomial in E, in three products: (I + E)^(-1/2) to rounding of float32 for norms of E up to ``reach``.
+
+    With q = E^2 (x E^2 + y E) it is (q + a E^2 + b E)(q + c E^2) + d q + f E^2 + g E + h I.
+    """
+
+    x: float
+    y: float
+    a: float
+    b: float
+    c: float
+    d: float
+    f: float
+    g: float
+    h: float
+    reach: float
+
+
+@functools.cache
+def inverse_root() -> Root:
+    """The polynomial that interpolates the inverse root, on the longest interval on which it keeps its tolerance."""
+    low, high = 0.01, 0.9
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _error(middle) <= _TOLERANCE else (low, middle)
+    return _in_three_products(_polynomial(low).coef, low)
+
+
+def _polynomial(radius: float) -> Any:
+    return Chebyshev.interpolate(lambda x: (1 + x) ** -0.5, _DEGREE, [-radius, radius]).convert(kind=Polynomial)
+
+
+def _error(radius: float) -> float:
+    x = radius * np.cos(np.linspace(0, math.pi, 400))
+    return float(np.abs(_polynomial(radius)(x) * np.sqrt(1 + x) - 1).max())
+
+
+def _in_three_products(k: Any, reach: float) -> Root:
+    """The scheme of Sastre for a polynomial of degree 8, from its coefficients: comparing powers, highest first."""
+    x = math.sqrt(k[8])
+    y = k[7] / (2 * x)
+    a_and_c = (k[6] - y**2) / x
+    b = (k[5] - y * a_and_c) / x
+    # (a + c - c) c + b y + d x = k4 with d = (k3 - b c)/y: quadratic in c
+    half = (a_and_c - b * x / y) / 2
+    c = half + math.sqrt(half**2 + b * y + x * k[3] / y - k[4])
+    d = (k[3] - b * c) / y
+    return Root(*(float(v) for v in (x, y, a_and_c - c, b, c, d, k[2], k[1], k[0], reach)))

@@ -1,0 +1,114 @@
+"""Sorting parameters: marked ones and others, those that take one step together; and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import torch
+
+from orthoprox.nn._marks import mark_of
+from orthoprox.nn._penalty import Penalty
+
+OWN = "orthogonal"
+"""Says in a parameter group whether its parameters are marked."""
+
+
+def by_shape(params: list[Any]) -> list[tuple[Any, list[Any]]]:
+    """The marked parameters that can take one step together."""
+    found: dict[Any, list[Any]] = {}
+    for p in params:
+        mark = mark_of(p)
+        assert mark is not None
+        kind = "stack" if mark.support is None else "support"
+        terms = None if mark.penalty is None else (mark.penalty.h, mark.penalty.g)
+        found.setdefault((kind, mark.shape(p)[1:], p.dtype, p.device, _hashable(terms)), []).append(p)
+    return list(found.items())
+
+
+def _hashable(terms: Any) -> Any:
+    """Equal terms are one key; terms that hold arrays are their own."""
+    try:
+        hash(terms)
+    except TypeError:
+        return id(terms[0]), id(terms[1])
+    return terms
+
+
+def penalty_for(p: Any, general: Any) -> Penalty | None:
+    mark = mark_of(p)
+    assert mark is not None
+    if mark.penalty is not None:
+        return mark.penalty
+    return None if general is None else Penalty.of(general, mark.shape(p))
+
+
+def check_penalty(p: Any, general: Any) -> None:
+    """Apply the penalty once, so that a misfit is a sentence now."""
+    penalty, mark = penalty_for(p, general), mark_of(p)
+    if penalty is None or mark is None:
+        return
+    X = mark.read(p)[:1]
+    try:
+        with torch.no_grad():
+            penalty.prox(X, torch.ones(1, 1, 1, dtype=X.dtype, device=X.device))
+            penalty.pull(X)
+    except Exception as error:
+        raise ValueError(
+            f"The penalty {penalty.h} - {penalty.g} cannot be applied to {tuple(X.shape[1:])} matrices of {X.dtype} on "
+            f"{X.device}: {error}"
+        ) from error
+
+
+def as_groups(params: Any) -> list[dict[str, Any]]:
+    listed = list(params)
+    if not listed:
+        raise ValueError("OrthoProx was given no parameters.")
+    if isinstance(listed[0], dict):
+        return [{**group, "params": _as_list(group["params"])} for group in listed]
+    return [{"params": listed}]
+
+
+def _as_list(params: Any) -> list[Any]:
+    return [params] if isinstance(params, torch.Tensor) else list(params)
+
+
+def divide(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Each group as one of marked and one of other parameters."""
+    own, others = [], []
+    for group in groups:
+        params = [p[1] if isinstance(p, tuple) else p for p in _as_list(group["params"])]
+        own.append({**group, "params": [p for p in params if mark_of(p) is not None], OWN: True})
+        rest = {key: value for key, value in group.items() if key != OWN}
+        others.append({**rest, "params": [p for p in params if mark_of(p) is None]})
+    return own, [group for group in others if group["params"]] or others[:1]
+
+
+def check_overlap(params: list[Any]) -> None:
+    """Refuse two marked parameters that share memory: each step would undo the other's."""
+    for device in {p.device for p in params}:
+        here = [p for p in params if p.device == device]
+        spans = sorted((p.data_ptr(), p.data_ptr() + p.numel() * p.element_size()) for p in here)
+        if any(second[0] < first[1] for first, second in itertools.pairwise(spans)):
+            raise ValueError("Two marked parameters share memory; give each its own, as in nn.Parameter(W.clone()).")
+
+
+def check_numbers(
+    lr: Any, momentum: Any, betas: Any, beta: float, theta: float, sigma: float, tau: float, xi: float, p: float
+) -> None:
+    checks: tuple[tuple[str, Any, Any, str], ...] = (
+        ("lr", lr, lambda v: v > 0, "a positive number"),
+        ("momentum", momentum, lambda v: 0 <= v < 1, "in [0, 1)"),
+        ("beta", beta, lambda v: v > 0, "positive"),
+        ("theta", theta, lambda v: v >= 1, "at least 1"),
+        ("sigma", sigma, lambda v: 0 < v < 2, "in (0, 2)"),
+        ("tau", tau, lambda v: v >= 0, "not negative"),
+        ("xi", xi, lambda v: v >= 0, "not negative"),
+        ("p", p, lambda v: 0 <= v < 1, "in [0, 1)"),
+    )
+    for name, value, fits, wanted in checks:
+        if not (isinstance(value, (int, float)) and math.isfinite(value) and fits(value)):
+            raise ValueError(f"{name} must be {wanted}; given {value!r}.")
+    if betas is not None and not (len(betas) == 2 and all(0 <= b < 1 for b in betas)):
+        raise ValueError(f"betas must be two numbers in [0, 1); given {betas!r}.")

@@ -1,0 +1,211 @@
+"""One step of stochastic OADMM-EP on all parameters of one shape at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from orthoprox.manifolds.inverse_root import inverse_root
+from orthoprox.nn._fused import Fused
+from orthoprox.nn._marks import Mark
+from orthoprox.nn._penalty import Penalty
+from orthoprox.nn._polar import infeasibility, nearest, polar_near
+
+_BACK = 2.0  # factor by which a shortened step grows again
+_LEAST = 1e-2  # a refused step is shortened to this share at most at once
+_SHORTEST = 1e-9  # shorter ones would be rounding
+_OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The constants of the method, in the letters of the paper; ``beta`` is in units of the curvature 1/step."""
+
+    beta: float = 1.0
+    theta: float = 1.0
+    sigma: float = 1.0
+    tau: float = 0.0
+    xi: float = 0.0
+    p: float = 1 / 3
+
+    def growth(self, t: int) -> float:
+        """The penalty of the splitting at step t over the curvature."""
+        return self.beta * (1.0 + self.xi * math.pow(t, self.p))
+
+
+class Stack:
+    """The parameters of one shape, their state in stacked tensors, and the step.
+
+    The step decides on the device and never waits for it. A matrix whose step would leave the reach of the polynomial
+    for the polar factor stays where it is, and its next steps are shorter. One with a gradient that is not finite
+    stays as well.
+    """
+
+    def __init__(self, params: list[Any], marks: list[Mark], penalty: Penalty | None, rule: Rule, state: Any) -> None:
+        self.params, self.marks, self.penalty, self.rule = params, marks, penalty, rule
+        shapes = [mark.shape(p) for p, mark in zip(params, marks, strict=True)]
+        counts, (m, n) = [s[0] for s in shapes], shapes[0][1:]
+        self.shape, first = (sum(counts), m, n), params[0]
+        self.reach = inverse_root().reach
+        like = {"dtype": first.dtype, "device": first.device}
+        alone = marks[0].read(first) if len(params) == 1 else None
+        # The parameter's own memory where it is one stack by itself.
+        self.alone = alone is not None and alone.data_ptr() == first.data_ptr() and alone.is_contiguous()
+        self.X: Any = torch.empty(self.shape, **like)
+        if self.alone:
+            self.X = alone
+        ends = [sum(counts[: i + 1]) for i in range(len(counts))]
+        self._pieces = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
+        self.views = [mark.view(p.detach()) for p, mark in zip(params, marks, strict=True)]
+        self.slots = self._slots(self.X)
+        self._members = [(p, mark, mark.way in ("batch", "out")) for p, mark in zip(params, marks, strict=True)]
+        self.read()
+        self.momentum = self._keep("momentum", torch.zeros(self.shape, **like), state)
+        self.trust = self._keep("trust", torch.ones(self.shape[0], **like), state)
+        self.square = self._keep("square", torch.zeros(self.shape[0], **like), state)
+        if penalty is not None:
+            self.y = self._keep("y", self.X.clone(), state)
+            self.z = self._keep("z", torch.zeros(self.shape, **like), state)
+        self.momentum_slots = self._slots(self.momentum)
+        self.excess = torch.zeros(self.shape[0], **like)
+        self.worst = torch.zeros((), **like)
+        self.knobs = torch.zeros(5, **like)
+        self._knobs: tuple[float, ...] = ()
+        self.places = self.addresses()
+        self.fused = Fused.make(self)
+
+    def _slots(self, stack: Any) -> list[Any]:
+        """The part of a stack that belongs to each parameter, with the axes of its view."""
+        return [stack[piece].view(view.shape) for piece, view in zip(self._pieces, self.views, strict=True)]
+
+    def _keep(self, name: str, fresh: Any, state: Any) -> Any:
+        """A stacked tensor with what the state has of it, which from now on is a view of it."""
+        for p, piece in zip(self.params, self._pieces, strict=True):
+            known = state[p].get(name)
+            if known is not None:
+                fresh[piece].copy_(known)
+            state[p][name] = fresh[piece]
+        return fresh
+
+    def piece(self, p: Any, stack: Any) -> Any:
+        """The part of a stacked tensor that belongs to a parameter."""
+        return next(stack[piece] for q, piece in zip(self.params, self._pieces, strict=True) if q is p)
+
+    def addresses(self) -> list[int]:
+        """Where the parameters lie: another place means that the stack has to be made anew."""
+        return [p.data_ptr() for p in self.params]
+
+    def read(self) -> None:
+        """Take the weights from the parameters."""
+        if not self.alone:
+            torch._foreach_copy_(self.slots, self.views)
+
+    def write(self) -> None:
+        """Put the weights into the parameters."""
+        if not self.alone:
+            torch._foreach_copy_(self.views, self.slots)
+
+    def set_knobs(self, *values: float) -> None:
+        """The numbers that may change from step to step: curvature, weight, penalty, corrections of both moments."""
+        if values != self._knobs:
+            self._knobs = values
+            self.knobs.copy_(torch.tensor(values, dtype=self.knobs.dtype), non_blocking=True)
+
+    def average(self, fresh: float, fresh_square: float | None) -> None:
+        """Bring the gradients into the moments; the second is one number for each matrix, its square per short side."""
+        if self.alone:
+            grads = [self.marks[0].view(self.params[0].grad)]
+            self.momentum_slots[0].lerp_(grads[0], fresh)
+        else:
+            grads = [p.grad if plain else mark.view(p.grad) for p, mark, plain in self._members]
+            torch._foreach_lerp_(self.momentum_slots, grads, fresh)
+        if fresh_square is not None:
+            G = grads[0] if self.alone else torch.cat([g.reshape(-1, *self.shape[1:]) for g in grads])
+            square = torch.linalg.vector_norm(G.reshape(self.shape), dim=(1, 2)).square_()
+            self.square.lerp_(square / min(self.shape[1:]), fresh_square)
+
+    def move(self, scaled: bool) -> None:
+        """The step itself, from the averaged gradients; all decisions are made on the device."""
+        if self.fused is not None:
+            self.fused.move(scaled)
+            return
+        curvature, weight, growth, correction, square_correction = self.knobs.unbind()
+        L = curvature.expand(self.shape[0])
+        if scaled:
+            L = L * (self.square * square_correction).sqrt_().clamp_min_(torch.finfo(L.dtype).tiny ** 0.5)
+        L = L.view(-1, 1, 1)
+        if self.penalty is None:
+            step = self.trust.view(-1, 1, 1) / (self.rule.theta * L)
+            Y = torch.addcmul(self.X, self.momentum, step * correction, value=-1.0)
+            self._accept(Y)
+            return
+        beta = L * growth
+        step = self.trust.view(-1, 1, 1) / (self.rule.theta * (L + beta))
+        # S2: from X against the gradient of f + <z, X - y> + beta/2 |X - y|^2 - g, then the nearest orthonormal matrix
+        Y = torch.lerp(self.X, self.y, step * beta)
+        Y.addcmul_(self.momentum, step * correction, value=-1.0).addcmul_(self.z, step, value=-1.0)
+        if self.penalty.subtracts:
+            Y.addcmul_(self.penalty.pull(self.X), step * weight)
+        self._accept(Y)
+        self._split(self.penalty, beta, weight)
+
+    def _accept(self, Y: Any) -> None:
+        found = polar_near(Y)
+        excess = found.excess
+        within = excess <= self.reach  # NaN is not
+        torch.where(within.view(-1, 1, 1), found.X, self.X, out=self.X)
+        shorter = self.trust * (0.5 * self.reach / excess).clamp_(_LEAST, 1.0)
+        trust = torch.where(within, (_BACK * self.trust).clamp_max_(1.0), shorter.clamp_min_(_SHORTEST))
+        torch.where(torch.isfinite(excess), trust, self.trust, out=self.trust)
+        self.excess.copy_(excess)
+        torch.amax(excess, 0, out=self.worst)
+
+    def _split(self, penalty: Penalty, beta: Any, weight: Any) -> None:
+        """S3 and S4: the prox on y, and the multiplier."""
+        rule = self.rule
+        b = torch.addcmul(self.X, self.z, 1.0 / beta)
+        # The prox of a multiple of h at mu is that of h at the multiple of mu.
+        y = penalty.prox(b, weight * (1.0 + rule.tau) / beta)
+        if rule.tau > 0:
+            y = y.add(b, alpha=rule.tau) / (1.0 + rule.tau)
+        self.y.copy_(y)
+        if rule.sigma == 1.0:
+            torch.mul(b.sub_(y), beta, out=self.z)  # z + beta (X - y), since b = X + z/beta
+        else:
+            self.z.addcmul_(self.X - y, beta, value=rule.sigma)
+
+    def sparse_split(self, growth: float) -> Any:
+        """The split variable with exact zeros: y, or with smoothing the point that its envelope uses (Lemma 2.5)."""
+        if self.penalty is None or self.rule.tau == 0:
+            return getattr(self, "y", self.X)
+        curvature, weight = self.knobs[0], self.knobs[1]
+        return self.penalty.prox(self.y, (weight * self.rule.tau / (curvature * growth)).expand(self.shape[0], 1, 1))
+
+    def repair(self, names: list[str]) -> list[str]:
+        """What a step that was refused calls for: fresh moments, or weights that are orthonormal again.
+
+        Returns sentences about what was found.
+        """
+        said = []
+        lost = ~torch.isfinite(self.excess)
+        if bool(lost.any()):
+            torch.where(lost.view(-1, 1, 1), torch.zeros_like(self.momentum), self.momentum, out=self.momentum)
+            torch.where(lost, torch.zeros_like(self.square), self.square, out=self.square)
+            said.append(f"The gradient of {self._named(lost, names)} was NaN or infinite: that step left it as it was.")
+        self.read()
+        off = ~(infeasibility(self.X) <= _OFF * math.sqrt(self.shape[1]) * torch.finfo(self.X.dtype).eps)
+        if bool(off.any()):
+            self.X.copy_(nearest(self.X, self._named(off, names)))
+            self.write()
+            said.append(
+                f"{self._named(off, names)} was not orthonormal, say because something else changed it: moved to the "
+                "nearest orthonormal matrix."
+            )
+        return said
+
+    def _named(self, which: Any, names: list[str]) -> str:
+        hit = [name for name, piece in zip(names, self._pieces, strict=True) if bool(which[piece].any())]
+        return ", ".join(hit[:3]) + (f" and {len(hit) - 3} others" if len(hit) > 3 else "")

@@ -1,0 +1,324 @@
+"""Stochastic OADMM-EP as an optimiser of PyTorch."""
+
+from __future__ import annotations
+
+import math
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+
+from orthoprox.nn import _support
+from orthoprox.nn._graphs import Replay
+from orthoprox.nn._groups import (
+    OWN,
+    as_groups,
+    by_shape,
+    check_numbers,
+    check_overlap,
+    check_penalty,
+    divide,
+    penalty_for,
+)
+from orthoprox.nn._marks import OWNERS, mark_count, mark_of, marked
+from orthoprox.nn._penalty import Penalty
+from orthoprox.nn._precision import full_precision
+from orthoprox.nn._stack import Rule, Stack
+from orthoprox.nn._watch import Watch
+
+
+class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
+    """Train a model whose marked parameters stay orthonormal, with penalties that make them sparse.
+
+    For a marked weight W a step minimises the linearised augmented Lagrangian of loss + h(y) - g(W) with W = y over
+    the orthonormal matrices, then applies the prox of h to y, then moves the multiplier z: Algorithm 1 of the paper
+    (OADMM-EP) with a gradient of a mini-batch, averaged over steps. Without a penalty it is projected gradient
+    descent with momentum. All marked parameters of one shape take their step together, and the projection is made of
+    products alone. Parameters that are not marked are left to another optimiser.
+
+    Parameters
+    ----------
+    params : iterable of parameters or of groups, or nn.Module
+        What ``torch.optim`` takes, or the model itself.
+    lr : float
+        The step size, with the meaning it has in ``torch.optim.SGD``; with ``betas`` the relative length of a step:
+        about lr times the norm of the weight.
+    momentum : float
+        As in ``torch.optim.SGD``; in [0, 1).
+    betas : pair of float, optional
+        Scale steps as Adam does, by running means of the gradient and of its square, but with one number for each
+        matrix, so that the direction stays what it is; instead of ``momentum``.
+    penalty : term or sum of terms, optional
+        For marked parameters without a penalty of their own.
+    weight_schedule : callable, optional
+        The factor on all penalties as a function of the step, which counts from 0; say
+        ``lambda t: min(1.0, t / 1000)``.
+    base : callable, optional
+        Makes the optimiser for parameters that are not marked, from a list of groups; by default
+        ``torch.optim.SGD`` with the same lr and momentum, or ``torch.optim.Adam`` with the same lr and betas.
+    beta, theta, sigma, tau, xi, p : float
+        The constants of Algorithm 1. The penalty of the splitting is ``beta L (1 + xi t^p)`` with the curvature
+        L = (1 - momentum)/lr, the step 1/(theta (L + penalty)), the smoothing tau/penalty, and sigma over-relaxes the
+        multiplier. The defaults smooth nothing, so that y has exact zeros.
+    graphs : bool
+        Whether steps on a GPU may be recorded as CUDA graphs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from orthoprox.nn import OrthoProx, orthogonal_
+    >>> from orthoprox.terms import L1
+    >>> layer = orthogonal_(torch.nn.Linear(6, 3, bias=False))
+    >>> optimizer = OrthoProx(layer.parameters(), lr=0.1, penalty=0.05 * L1())
+    >>> for _ in range(200):
+    ...     optimizer.zero_grad()
+    ...     (layer.weight[0, 0] - 1).square().backward()
+    ...     optimizer.step()
+    >>> (optimizer.split(layer.weight) != 0).sum().item()
+    3
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float,
+        momentum: float = 0.9,
+        betas: tuple[float, float] | None = None,
+        penalty: Any = None,
+        weight_schedule: Callable[[int], float] | None = None,
+        base: Callable[[list[dict[str, Any]]], Any] | None = None,
+        *,
+        beta: float = 1.0,
+        theta: float = 1.0,
+        sigma: float = 1.0,
+        tau: float = 0.0,
+        xi: float = 0.0,
+        p: float = 1 / 3,
+        graphs: bool = True,
+    ) -> None:
+        check_numbers(lr, momentum, betas, beta, theta, sigma, tau, xi, p)
+        self.rule = Rule(beta, theta, sigma, tau, xi, p)
+        self.penalty, self.weight_schedule, self._graphs = penalty, weight_schedule, graphs
+        self._make_base = base
+        self.base: Any = None
+        self._built: dict[Any, tuple[Stack, Replay, Watch]] = {}
+        self._sorted: dict[int, Any] = {}
+        defaults = {"lr": lr, "momentum": momentum, "betas": betas, "step": 0}
+        named = dict(params.named_parameters()) if isinstance(params, nn.Module) else None
+        if isinstance(params, nn.Module):
+            list(marked(params))  # a copied module puts its marks back
+            params = params.parameters()
+        groups = as_groups(params)
+        self._names = {id(p): name for name, p in (named or {}).items()}
+        own, others = divide(groups)
+        if not any(group["params"] for group in own):
+            raise ValueError(
+                "None of these parameters is marked: call orthogonal_ on the modules first. A deep copy of a model "
+                "loses the marks of its parameters; pass the model itself, as in OrthoProx(model, lr=0.05)."
+            )
+        super().__init__(own, defaults)
+        self._share(others)
+        for group in own:
+            for p in group["params"]:
+                check_penalty(p, penalty)
+                OWNERS[p] = weakref.ref(self)
+        check_overlap([p for group in own for p in group["params"]])
+
+    def _share(self, others: list[dict[str, Any]]) -> None:
+        """Make the other optimiser one with this: same groups, same state, so that both are saved and scheduled."""
+        if not any(group["params"] for group in others):
+            return
+        for group in others:
+            group.setdefault("lr", self.defaults["lr"])
+        self.base = (self._make_base or self._default_base)(others)
+        for group in self.base.param_groups:
+            group[OWN] = False
+        self.param_groups.extend(self.base.param_groups)
+        self._reshare()
+
+    def _reshare(self) -> None:
+        if self.base is not None:
+            self.base.param_groups = [group for group in self.param_groups if not group[OWN]]
+            self.base.state = self.state
+
+    def _default_base(self, groups: list[dict[str, Any]]) -> Any:
+        lr, momentum, betas = (self.defaults[name] for name in ("lr", "momentum", "betas"))
+        if betas is not None:
+            return torch.optim.Adam(groups, lr=lr, betas=betas)
+        return torch.optim.SGD(groups, lr=lr, momentum=momentum)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if not hasattr(self, "rule"):
+            raise TypeError("An OrthoProx is not copied or pickled; save its state_dict, and load that into a new one.")
+        super().__setstate__(state)
+        self._built, self._sorted = {}, {}
+        self._reshare()
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Go on where a saved run was; the numbers that follow are those of a run without a break."""
+        super().load_state_dict(state_dict)
+        self._built, self._sorted = {}, {}
+        self._reshare()
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters, marked or not; a group may not have both."""
+        own, others = divide([param_group])
+        if hasattr(self, "base") and own[0]["params"] and others[0]["params"]:
+            raise ValueError("This group has marked and other parameters: add them as two groups.")
+        if own[0]["params"] or not hasattr(self, "base"):
+            super().add_param_group(own[0])
+        elif self.base is None:
+            self._share(others)
+        else:
+            self.base.add_param_group({**others[0], OWN: False})
+            self.param_groups.append(self.base.param_groups[-1])
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take one step; with a closure its loss is returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for index, group in enumerate(self.param_groups):
+            if group[OWN]:
+                self._step_group(index, group)
+        if self.base is not None:
+            self.base.step()
+        return loss
+
+    def _step_group(self, index: int, group: dict[str, Any]) -> None:
+        present = [p for p in group["params"] if p.grad is not None]
+        if not present:
+            return
+        if not group["lr"] > 0:
+            if group["lr"] < 0:
+                raise ValueError(f"lr must be positive; given {group['lr']}.")
+            return  # a schedule may begin at zero
+        numbers = self._numbers(group)
+        with torch.no_grad():
+            for key, params in self._sort(index, present):
+                if key[0] == "support":
+                    for p in params:
+                        _support.step(p, self.state[p], group, self._watched)
+                else:
+                    self._step_stack((index, *key), params, group, numbers)
+        group["step"] += 1
+
+    def _sort(self, index: int, present: list[Any]) -> list[tuple[Any, list[Any]]]:
+        """The parameters of a group that take their steps together; sorted again only when something has changed."""
+        same = (mark_count(), [id(p) for p in present])
+        known = self._sorted.get(index)
+        if known is None or known[0] != same:
+            known = self._sorted[index] = same, by_shape(present)
+        if any(p.grad.is_sparse for p in present):
+            raise ValueError(
+                "A marked parameter has a sparse gradient; a step moves every entry. Use a dense one, for "
+                "nn.Embedding with sparse=False."
+            )
+        return known[1]
+
+    def _numbers(self, group: dict[str, Any]) -> tuple[float, ...]:
+        """Curvature, weight, penalty over curvature, and the corrections of both moments for their start at zero."""
+        t, lr, betas = group["step"], float(group["lr"]), group["betas"]
+        weight, growth = self.weight(group), self.rule.growth(t)
+        if betas is None:
+            return (1.0 - group["momentum"]) / lr, weight, growth, 1.0, 1.0
+        return 1.0 / lr, weight, growth, 1 / (1 - betas[0] ** (t + 1)), 1 / (1 - betas[1] ** (t + 1))
+
+    def weight(self, group: dict[str, Any]) -> float:
+        """The factor on the penalties at the present step of a group."""
+        weight = 1.0 if self.weight_schedule is None else float(self.weight_schedule(group["step"]))
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"weight_schedule must give a number that is not negative; given {weight}.")
+        return weight
+
+    def penalty_of(self, p: Any) -> Penalty | None:
+        """The penalty of a marked parameter: its own, or that of the optimiser."""
+        return penalty_for(p, self.penalty)
+
+    def _step_stack(self, key: Any, params: list[Any], group: dict[str, Any], numbers: tuple[float, ...]) -> None:
+        scaled = group["betas"] is not None
+        stack, move, watch = self._built.get(key) or self._build(key, params, scaled)
+        if [id(p) for p in stack.params] != [id(p) for p in params] or stack.addresses() != stack.places:
+            stack, move, watch = self._build(key, params, scaled)
+        self._look(stack, watch)
+        stack.set_knobs(*numbers)
+        fresh, square = (1 - group["momentum"], None) if not scaled else (1 - group["betas"][0], 1 - group["betas"][1])
+        stack.average(fresh, square)
+        move()
+        watch.send(stack.worst)
+        if not stack.X.is_cuda:
+            self._look(stack, watch)
+
+    def _build(self, key: Any, params: list[Any], scaled: bool) -> tuple[Stack, Replay, Watch]:
+        marks = [mark_of(p) for p in params]
+        assert all(mark is not None for mark in marks)
+        for p in params:
+            held = [v for v in self.state[p].values() if isinstance(v, torch.Tensor)]
+            if any(v.device != p.device for v in held):
+                raise ValueError(
+                    f"{self._name(p)} is on {p.device} and its optimiser state on {held[0].device}: move the model "
+                    "before the optimiser is made, or load the state again."
+                )
+        penalty = penalty_for(params[0], self.penalty)
+        with full_precision(params[0]):
+            stack = Stack(params, marks, penalty, self.rule, self.state)  # type: ignore[arg-type]
+            self._tell(stack.repair([self._name(p) for p in params]))
+
+        def whole() -> None:
+            with full_precision(stack.X):
+                stack.read()
+                stack.move(scaled)
+                stack.write()
+
+        built = stack, Replay(whole, stack.X, stack.X.numel(), self._graphs), Watch(stack.worst)
+        self._built[key] = built
+        return built
+
+    def _look(self, stack: Stack, watch: Watch, wait: bool = False) -> None:
+        """See whether an earlier step was refused, and do what is needed then."""
+        worst = watch.receive(wait)
+        if worst is not None and not worst <= stack.reach:
+            with full_precision(stack.X):
+                self._tell(stack.repair([self._name(p) for p in stack.params]))
+
+    def _watched(self, p: Any, sentence: str) -> None:
+        self._tell([f"{self._name(p)}: {sentence}"])
+
+    def _tell(self, sentences: Iterable[str]) -> None:
+        for sentence in sentences:
+            warnings.warn(sentence, RuntimeWarning, stacklevel=5)
+
+    def _name(self, p: Any) -> str:
+        return str(self._names.get(id(p), f"a parameter of shape {tuple(p.shape)}"))
+
+    def split(self, p: Any) -> Any:
+        """The split variable y of a marked parameter, in its shape: near the weight, and with exact zeros.
+
+        Before the first step, and without a penalty, it is the weight itself.
+        """
+        mark = mark_of(p)
+        if mark is None:
+            raise ValueError(f"{self._name(p)} is not marked: it has no split variable.")
+        y = p.detach().clone()
+        stack = next((s for s, _, _ in self._built.values() if any(q is p for q in s.params)), None)
+        if stack is not None and stack.penalty is not None:
+            group = next(g for g in self.param_groups if any(q is p for q in g["params"]))
+            mark.write(y, stack.piece(p, stack.sparse_split(self.rule.growth(max(group["step"] - 1, 0)))))
+        elif "y" in self.state.get(p, {}):
+            mark.write(y, self.state[p]["y"])
+        return y
+
+    def multiplier(self, p: Any) -> Any:
+        """The multiplier z of a marked parameter, in its shape; zero without a penalty."""
+        mark, z = mark_of(p), torch.zeros_like(p.detach())
+        if mark is not None and "z" in self.state.get(p, {}):
+            mark.write(z, self.state[p]["z"])
+        return z
+
+    def shortened(self) -> int:
+        """How many matrices take steps shorter than lr now, because longer ones were refused. Waits for the device."""
+        return sum(int((stack.trust < 1).sum()) for stack, _, _ in self._built.values())

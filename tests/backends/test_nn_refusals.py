@@ -1,0 +1,156 @@
+"""Bad use of orthoprox.nn gets a sentence."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from orthoprox.maps import Matrix
+from orthoprox.terms import L1, Quadratic, WeightedL1
+
+pytestmark = pytest.mark.backends
+
+
+def layer(torch, *shape, **how):
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(torch.randn(*shape, generator=torch.Generator().manual_seed(0), **how))
+    return module
+
+
+def wide(torch):
+    from orthoprox.nn import orthogonal_
+
+    return orthogonal_(layer(torch, 3, 5))
+
+
+def test_what_cannot_be_marked(torch):
+    from orthoprox.nn import orthogonal_
+
+    base = torch.randn(4, 6, 5)
+    view, tied, computed = torch.nn.Module(), torch.nn.Module(), torch.nn.Linear(3, 3)
+    view.register_parameter("weight", torch.nn.Parameter(torch.zeros(1).expand(3, 4)))
+    torch.nn.utils.parametrizations.weight_norm(computed)
+    tied.weight = torch.nn.Parameter(base[0])
+    cases = [
+        (lambda: orthogonal_(torch.zeros(3, 3)), TypeError, "needs a module and the name of a parameter"),
+        (lambda: orthogonal_(torch.nn.Linear(3, 2), "kernel"), ValueError, "is not a parameter; parameters .*: weight"),
+        (lambda: orthogonal_(computed), ValueError, "is computed from others"),
+        (lambda: orthogonal_(torch.nn.Linear(3, 2), "bias"), ValueError, "two or more axes"),
+        (lambda: orthogonal_(layer(torch, 0, 3)), ValueError, "none of length zero"),
+        (lambda: orthogonal_(layer(torch, 3, 3, dtype=torch.bfloat16)), TypeError, "float32 or float64; .*autocast"),
+        (lambda: orthogonal_(view), ValueError, "is a view of other memory"),
+        (lambda: orthogonal_(layer(torch, 6, 4), reshape=("rows", 4)), ValueError, "a multiple of 4; given shape"),
+        (lambda: orthogonal_(layer(torch, 6, 4), reshape="heads"), ValueError, "reshape must be None, 'out', 'in'"),
+        (lambda: orthogonal_(layer(torch, 6, 4), init="svd"), ValueError, "init must be 'nearest'"),
+        (lambda: orthogonal_(layer(torch, 6, 4), init=("blocks", 9)), ValueError, "init must be 'nearest'"),
+        (lambda: orthogonal_(layer(torch, 6, 4), init="keep"), ValueError, "is not orthonormal: .* has an entry of"),
+        (lambda: orthogonal_(layer(torch, 6, 4), penalty=3), TypeError, "A penalty is a term of orthoprox.terms"),
+        (lambda: orthogonal_(layer(torch, 6, 4), penalty=Quadratic(torch.eye(6))), ValueError, "is smooth: add it to"),
+        (lambda: orthogonal_(layer(torch, 6, 4), penalty=L1() @ Matrix(torch.eye(6))), ValueError, "bound to a map"),
+    ]
+    for make, kind, words in cases:
+        with pytest.raises(kind, match=words):
+            make()
+
+
+def test_a_start_of_low_rank_or_that_is_not_finite(torch):
+    from orthoprox.nn import orthogonal_
+
+    module = layer(torch, 2, 4, 6)
+    with torch.no_grad():
+        module.weight[1, 3] = module.weight[1, 0]
+    with pytest.raises(ValueError, match=r"weight has not full rank \(its matrix 1\).*init='random'"):
+        orthogonal_(module)
+    orthogonal_(module, init="random")
+    with torch.no_grad():
+        module.weight[0, 0, 0] = torch.nan
+    with pytest.raises(ValueError, match="NaN or infinite entries"):
+        orthogonal_(module)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"lr": 0.0}, "lr must be a positive number; given 0.0"),
+        ({"lr": -1.0}, "lr must be a positive number"),
+        ({"lr": float("nan")}, "lr must be a positive number"),
+        ({"lr": "fast"}, "lr must be a positive number; given 'fast'"),
+        ({"lr": 0.1, "momentum": 1.0}, r"momentum must be in \[0, 1\)"),
+        ({"lr": 0.1, "betas": (0.9, 1.0)}, "betas must be two numbers"),
+        ({"lr": 0.1, "sigma": 2.0}, r"sigma must be in \(0, 2\)"),
+        ({"lr": 0.1, "beta": 0.0}, "beta must be positive"),
+        ({"lr": 0.1, "penalty": "l1"}, "A penalty is a term"),
+        ({"lr": 0.1, "penalty": WeightedL1(np.ones((1, 2)))}, "cannot be applied to"),
+    ],
+)
+def test_settings_that_make_no_sense(torch, settings, words):
+    from orthoprox.nn import OrthoProx
+
+    with pytest.raises((ValueError, TypeError), match=words):
+        OrthoProx([wide(torch).weight], **settings)
+
+
+def test_parameters_that_cannot_be_trained(torch):
+    from orthoprox.nn import OrthoProx, orthogonal_
+
+    with pytest.raises(ValueError, match="no parameters"):
+        OrthoProx([], lr=0.1)
+    with pytest.raises(ValueError, match="None of these parameters is marked: call orthogonal_"):
+        OrthoProx(torch.nn.Linear(3, 3).parameters(), lr=0.1)
+    base, one, two = torch.randn(5, 6), torch.nn.Module(), torch.nn.Module()
+    one.weight, two.weight = torch.nn.Parameter(base[:4]), torch.nn.Parameter(base[2:])
+    with pytest.raises(ValueError, match="Two marked parameters share memory"):
+        OrthoProx([orthogonal_(one).weight, orthogonal_(two).weight], lr=0.1)
+    embedding = orthogonal_(torch.nn.Embedding(9, 4, sparse=True))
+    optimizer = OrthoProx(embedding.parameters(), lr=0.1)
+    embedding(torch.tensor([1, 2])).sum().backward()
+    with pytest.raises(ValueError, match="has a sparse gradient; .* sparse=False"):
+        optimizer.step()
+    mixed = {"params": [wide(torch).weight, torch.nn.Parameter(torch.zeros(2))]}
+    with pytest.raises(ValueError, match="add them as two groups"):
+        optimizer.add_param_group(mixed)
+
+
+def test_a_model_that_moved_away_from_its_optimiser(torch):
+    from orthoprox.nn import OrthoProx
+
+    module = wide(torch)
+    optimizer = OrthoProx(module.parameters(), lr=0.1, penalty=0.1 * L1())
+    module.weight.grad = torch.zeros_like(module.weight)
+    optimizer.step()
+    for key, value in optimizer.state[module.weight].items():
+        optimizer.state[module.weight][key] = value.to("meta")
+    optimizer._built.clear()
+    with pytest.raises(ValueError, match="is on cpu and its optimiser state on meta: move the model before"):
+        optimizer.step()
+
+
+def test_schedules_that_give_no_weight_and_counts_that_are_none(torch):
+    from orthoprox.nn import OrthoProx, finish_
+
+    module = wide(torch)
+    module.weight.grad = torch.zeros_like(module.weight)
+    optimizer = OrthoProx(module.parameters(), lr=0.1, penalty=0.1 * L1(), weight_schedule=lambda t: -1.0)
+    with pytest.raises(ValueError, match="weight_schedule must give a number that is not negative"):
+        optimizer.step()
+    with pytest.raises(ValueError, match="nonzeros must be a positive number"):
+        finish_(module, nonzeros=0)
+    with pytest.raises(ValueError, match="is not marked"):
+        optimizer.split(torch.nn.Parameter(torch.zeros(2, 2)))
+
+
+def test_without_pytorch_the_extra_is_named():
+    code = "import sys; sys.modules['torch'] = None\nimport orthoprox\nassert 'orthoprox.nn' not in sys.modules\n"
+    code += "try:\n    import orthoprox.nn\nexcept ModuleNotFoundError as error:\n    print(error)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "orthoprox.nn needs torch, which is not installed: pip install 'orthoprox[torch]'." in said
+
+
+def test_an_optimiser_is_not_copied(torch):
+    import copy
+
+    from orthoprox.nn import OrthoProx
+
+    with pytest.raises(TypeError, match="save its state_dict"):
+        copy.deepcopy(OrthoProx(wide(torch).parameters(), lr=0.1))

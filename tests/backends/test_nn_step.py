@@ -1,0 +1,244 @@
+"""One step of orthoprox.nn from random states, beside the same formulas written in NumPy."""
+
+import numpy as np
+import pytest
+
+from backends.nn_formulas import one_step, orthonormal, polar
+from orthoprox import Problem, Stiefel
+from orthoprox.manifolds.inverse_root import inverse_root
+from orthoprox.solvers import OADMMEP
+from orthoprox.terms import L1, MCP, ExplainedVariance, GroupL2, LargestK, Nuclear
+
+pytestmark = pytest.mark.backends
+
+SETTINGS = {"beta": 0.7, "theta": 1.3, "sigma": 1.2, "tau": 0.4, "xi": 0.5, "p": 0.4}
+PENALTIES = {
+    "none": None,
+    "l1": 0.3 * L1(),
+    "columns": 0.4 * GroupL2("columns"),
+    "rows": 0.4 * GroupL2("rows"),
+    "mcp": 0.2 * MCP(0.5, 9.0),
+    "l1 minus largest": 0.3 * (L1() - LargestK(7)),
+    "nuclear": 0.2 * Nuclear(),
+}
+
+
+def marked(torch, W, penalty=None, **how):
+    from orthoprox.nn import orthogonal_
+
+    layer = torch.nn.Module()
+    layer.weight = torch.nn.Parameter(torch.tensor(W))
+    return orthogonal_(layer, penalty=penalty, **how)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 7), (4, 7, 3), (2, 6, 6), (3, 1, 4)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 3e-14), ("float32", 2e-6)])
+def test_the_polar_factor_by_products_is_that_of_singular_values_up_to_its_reach(torch, rng, shape, dtype, tolerance):
+    from orthoprox.nn._polar import polar_near
+
+    reach = inverse_root().reach
+    assert reach > 0.35
+    U, V = orthonormal(rng, shape[0], shape[1], min(shape[1:])), orthonormal(rng, shape[0], min(shape[1:]), shape[2])
+    for share in (1e-3, 0.4, 0.6):
+        sizes = np.sqrt(1 + share * reach * rng.uniform(-1, 1, (shape[0], 1, min(shape[1:]))))
+        Y = (U * sizes) @ V
+        found = polar_near(torch.tensor(Y.astype(dtype)))
+        norms = np.abs(sizes**2 - 1).max(axis=(1, 2))
+        assert np.all(found.excess.numpy() >= norms * (1 - 1e-3) - 1e-6)
+        assert np.all(found.excess.numpy() <= norms * min(shape[1:]) ** 0.25 * (1 + 1e-3) + 1e-6)
+        assert np.abs(found.X.numpy() - U @ V).max() < tolerance
+    edge = np.sqrt(1 + reach * np.where(np.arange(min(shape[1:])) % 2, 1.0, -1.0))
+    X = polar_near(torch.tensor(((U * edge) @ V).astype(dtype))).X.double().numpy()
+    short = X @ X.transpose(0, 2, 1) if shape[1] <= shape[2] else X.transpose(0, 2, 1) @ X
+    assert np.abs(short - np.eye(min(shape[1:]))).max() < {"float64": 1e-12, "float32": 1e-5}[dtype]
+
+
+@pytest.mark.parametrize("rule", [SETTINGS, {**SETTINGS, "sigma": 1.0, "tau": 0.0, "theta": 1.0}], ids=["all", "plain"])
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (4, 4)])
+def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(torch, rng, shape, name, rule):
+    from orthoprox.nn import OrthoProx
+
+    penalty, lr, momentum, weight, t = PENALTIES[name], 0.04, 0.6, 0.8, 5
+    W = orthonormal(rng, 3, *shape)
+    layer = marked(torch, W, penalty, init="keep")
+    optimizer = OrthoProx([layer.weight], lr, momentum, weight_schedule=lambda k: 0.16 * k, **rule)
+    layer.weight.grad = torch.zeros_like(layer.weight)
+    optimizer.step()  # makes the state
+    optimizer.param_groups[0]["step"] = t
+    y, z, M, G = (0.1 * rng.standard_normal((3, *shape)) for _ in range(4))
+    y = W + 0.3 * y  # further away the step would be refused
+    held = optimizer.state[layer.weight]
+    for key, value in {"y": y, "z": z, "momentum": M}.items():
+        if key in held:
+            held[key].copy_(torch.tensor(value))
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(W))
+    layer.weight.grad = torch.tensor(G)
+    optimizer.step()
+    for i in range(3):
+        X, y_new, z_new, M_new = one_step(W[i], y[i], z[i], M[i], G[i], penalty, lr, momentum, weight, t, rule)
+        assert np.abs(layer.weight.detach().numpy()[i] - X).max() < 1e-12
+        assert np.abs(held["momentum"].numpy()[i] - M_new).max() < 1e-14
+        if penalty is not None:
+            assert np.abs(held["y"].numpy()[i] - y_new).max() < 1e-12
+            assert np.abs(held["z"].numpy()[i] - z_new).max() < 1e-11
+    assert optimizer.param_groups[0]["step"] == t + 1
+
+
+def test_the_k_largest_of_each_matrix_are_those_of_the_term_with_ties_too(torch, rng):
+    from orthoprox.nn._penalty import Penalty
+
+    X = rng.integers(-3, 4, (5, 4, 6)).astype(float)  # many entries are equal, some zero
+    for k in (1, 7, 23, 24, 99):
+        penalty = Penalty.of(0.3 * (L1() - LargestK(k)), X.shape)
+        wanted = [0.3 * LargestK(k).subgradient(one) for one in X]
+        assert np.allclose(penalty.pull(torch.tensor(X)).numpy(), wanted, atol=1e-15)
+
+
+def test_with_betas_a_step_has_the_length_that_lr_says_whatever_the_scale_of_the_gradient(torch, rng):
+    from orthoprox.nn import OrthoProx
+
+    W, lr, betas = orthonormal(rng, 2, 3, 8), 0.02, (0.8, 0.9)
+    layer = marked(torch, W, init="keep")
+    optimizer = OrthoProx([layer.weight], lr, betas=betas)
+    M, v, X = np.zeros_like(W), np.zeros((2, 1, 1)), W
+    for t in range(1, 4):
+        G = rng.standard_normal(W.shape) * np.array([1e-3, 1e3])[:, None, None]
+        M = betas[0] * M + (1 - betas[0]) * G
+        v = betas[1] * v + (1 - betas[1]) * (G**2).sum(axis=(1, 2), keepdims=True) / 3
+        X = polar(X - lr * (M / (1 - betas[0] ** t)) / np.sqrt(v / (1 - betas[1] ** t)))
+        layer.weight.grad = torch.tensor(G)
+        optimizer.step()
+        assert np.abs(layer.weight.detach().numpy() - X).max() < 1e-12
+    assert optimizer.shortened() == 0
+
+
+def test_with_the_papers_settings_and_full_gradients_it_is_oadmm_ep(torch, rng):
+    from orthoprox.nn import OrthoProx
+
+    n, r = 9, 3
+    B, X0 = rng.standard_normal((20, n)) / 5, orthonormal(rng, n, r)
+    problem = Problem.of(ExplainedVariance(B) + 0.2 * L1() - 0.2 * LargestK(10), over=Stiefel(n, r))
+    solver = OADMMEP(beta0=20.0, alpha=0.0)  # steps short enough to be taken
+    state = solver.init(problem, X0)
+    L = problem.f.lipschitz
+    layer = marked(torch, X0, 0.2 * L1() - 0.2 * LargestK(10), init="keep")
+    settings = {name: getattr(solver, name) for name in ("theta", "sigma", "tau", "xi", "p")}
+    optimizer = OrthoProx([layer.weight], 1 / L, momentum=0.0, beta=solver.beta0 / L, **settings)
+    for _ in range(20):
+        state = solver.step(problem, state)
+        layer.weight.grad = torch.tensor(problem.f.gradient(layer.weight.detach().numpy()))
+        optimizer.step()
+        assert np.abs(layer.weight.detach().numpy() - state.now.X).max() < 1e-11
+    assert np.abs(optimizer.multiplier(layer.weight).numpy() - state.z).max() < 1e-10
+    certificate = solver.certificate(problem, state)
+    assert np.abs(optimizer.split(layer.weight).numpy() - certificate.y).max() < 1e-10
+
+
+WAYS = {
+    "matrix": ((4, 6), None, lambda W: W[None]),
+    "batch": ((2, 3, 5), None, lambda W: W),
+    "more axes": ((2, 3, 4, 2), "batch", lambda W: W.reshape(6, 4, 2)),
+    "out": ((4, 2, 3, 3), "out", lambda W: W.reshape(1, 4, 18)),
+    "in": ((4, 2, 3, 3), "in", lambda W: W.transpose(1, 0, 2, 3).reshape(1, 2, 36)),
+    "heads of rows": ((6, 5), ("rows", 3), lambda W: W.reshape(3, 2, 5)),
+    "heads of columns": ((5, 6), ("columns", 3), lambda W: W.reshape(5, 3, 2).transpose(1, 0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_to_hold_matrices_takes_the_same_step(torch, rng, name):
+    from orthoprox.nn import OrthoProx
+
+    shape, reshape, matrices = WAYS[name]
+    W, G = rng.standard_normal(shape), rng.standard_normal(shape)
+    layer = marked(torch, W, reshape=reshape)
+    before = matrices(layer.weight.detach().numpy().copy())
+    assert np.abs(before - polar(matrices(W))).max() < 1e-14
+    layer.weight.grad = torch.tensor(G)
+    OrthoProx([layer.weight], 0.03, momentum=0.0).step()
+    assert np.abs(matrices(layer.weight.detach().numpy()) - polar(before - 0.03 * matrices(G))).max() < 1e-13
+
+
+def test_parameters_of_one_shape_share_a_stack_and_step_as_they_would_alone(torch, rng):
+    from orthoprox.nn import OrthoProx
+
+    terms = [0.2 * L1(), 0.2 * L1(), 0.1 * L1(), None]
+    weights = [orthonormal(rng, 3, 5) for _ in terms]
+    grads = [[rng.standard_normal((3, 5)) for _ in terms] for _ in range(3)]
+
+    def run(groups):
+        layers = [marked(torch, W, term, init="keep") for W, term in zip(weights, terms, strict=True)]
+        optimizers = [OrthoProx([layers[i].weight for i in some], 0.05) for some in groups]
+        for G in grads:
+            for layer, g in zip(layers, G, strict=True):
+                layer.weight.grad = torch.tensor(g)
+            for optimizer in optimizers:
+                optimizer.step()
+        return [layer.weight.detach().numpy() for layer in layers], optimizers
+
+    alone, _ = run([[0], [1], [2], [3]])
+    together, optimizers = run([[0, 1, 2, 3]])
+    assert len(optimizers[0]._built) == 3
+    for one, other in zip(alone, together, strict=True):
+        assert np.abs(one - other).max() < 1e-15
+
+
+def test_a_step_too_long_is_refused_and_the_next_ones_are_shorter_until_they_fit(torch, rng):
+    from orthoprox.nn import OrthoProx
+
+    W = orthonormal(rng, 2, 4, 6)
+    layer = marked(torch, W, init="keep")
+    optimizer = OrthoProx([layer.weight], 1.0, momentum=0.0)
+    G = rng.standard_normal(W.shape) * np.array([10.0, 1e-3])[:, None, None]
+    layer.weight.grad = torch.tensor(G)
+    optimizer.step()
+    assert np.array_equal(layer.weight.detach().numpy()[0], W[0])
+    assert np.abs(layer.weight.detach().numpy()[1] - polar(W[1] - G[1])).max() < 1e-13
+    assert optimizer.shortened() == 1
+    for _ in range(4):
+        optimizer.step()
+    X = layer.weight.detach().numpy()[0]
+    assert 1e-2 < np.abs(X - W[0]).max() and np.abs(X @ X.T - np.eye(4)).max() < 1e-13
+    layer.weight.grad = 1e-3 * torch.tensor(G)
+    for _ in range(20):
+        optimizer.step()
+    assert optimizer.shortened() == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("penalty", [None, 0.1 * L1()])
+def test_a_gradient_that_is_not_finite_leaves_its_weight_as_it_was_and_is_told(torch, rng, value, penalty):
+    from orthoprox.nn import OrthoProx
+
+    layer = marked(torch, orthonormal(rng, 2, 3, 5), penalty, init="keep")
+    other = torch.nn.Linear(2, 2).double()
+    optimizer = OrthoProx([layer.weight, *other.parameters()], 0.05)
+    good = 0.1 * torch.tensor(rng.standard_normal((2, 3, 5)))
+    layer.weight.grad = good.clone()
+    optimizer.step()
+    before = layer.weight.detach().clone()
+    layer.weight.grad = good.clone()
+    layer.weight.grad[1, 2, 3] = value
+    with pytest.warns(RuntimeWarning, match="was NaN or infinite: that step left it as it was"):
+        optimizer.step()
+    assert torch.equal(layer.weight[1], before[1]) and not torch.equal(layer.weight[0], before[0])
+    layer.weight.grad = good.clone()
+    optimizer.step()
+    assert bool(torch.isfinite(layer.weight).all()) and not torch.equal(layer.weight[1], before[1])
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-5), ("float64", 1e-12)])
+def test_orthonormality_does_not_drift(torch, rng, dtype, bound):
+    from orthoprox.nn import OrthoProx, report
+
+    layer = marked(torch, orthonormal(rng, 64, 4, 6).astype(dtype), 0.05 * L1())
+    optimizer = OrthoProx([layer.weight], 0.02)
+    draw, worst = torch.Generator().manual_seed(0), 0.0
+    for t in range(1500):
+        layer.weight.grad = torch.randn(layer.weight.shape, generator=draw, dtype=layer.weight.dtype)
+        optimizer.step()
+        if t % 50 == 0:
+            worst = max(worst, report(layer).infeasibility)
+    assert worst < bound / 5
