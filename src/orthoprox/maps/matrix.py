@@ -62,6 +62,9 @@ class Matrix(LinearMap):
     def adjoint(self, Z: Array) -> Array:
         return self.B.T @ Z
 
+    def form_gram(self) -> Array:
+        return self.B.T @ self.B
+
     def rows(self, n: int) -> int:
         return int(self.B.shape[0])
 
