@@ -58,7 +58,7 @@ class NpyBlocks(BlockSource):
         rows = np.empty((last - first, n), dtype=stored)
         with self.path.open("rb", buffering=0) as file:
             file.seek(self._offset + first * n * stored.itemsize)  # type: ignore[attr-defined]
-            view, done = memoryview(rows.view(np.uint8).reshape(-1)), 0
+            view, done = rows.data.cast("B"), 0
             while done < len(view):
                 got = file.readinto(view[done:])
                 if not got:

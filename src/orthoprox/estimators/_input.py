@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from orthoprox._fields import DERIVED, cached_property, replace
 from orthoprox._types import Array
+from orthoprox.blocks import Rows, is_chunked
 from orthoprox.estimators._units import exponent, times_power
 from orthoprox.maps import Centred, LinearMap, Matrix, Sparse
 from orthoprox.maps._frobenius import frobenius_squared
@@ -108,6 +110,10 @@ def read_samples(estimator: Any, X: Any, centre: Callable[[Any], Array], least: 
 
 def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
     """Return X as a NumPy array or CSR matrix of float32 or float64, with names and sizes checked."""
+    if isinstance(X, (Rows, str, Path)) or is_chunked(X):
+        from orthoprox.estimators._blocks import gather
+
+        X = gather(estimator, X)
     try:
         return validate_data(
             estimator,
@@ -199,5 +205,10 @@ def _is_rounding(sizes: Array, mean: Array) -> Array:
 
 def share_kept(data: Samples, components: Array) -> float:
     """The share of the sum of squares that lies in the span of orthonormal components; 1 where there is nothing."""
-    kept = float(np.sum(np.square(data.rough(components.T), dtype=np.float64)))
-    return kept / data.total_squares if data.total_squares > 0 else 1.0
+    kept, total = kept_of(data, components)
+    return float(kept / total) if total > 0 else 1.0
+
+
+def kept_of(data: Samples, components: Array) -> Array:
+    """The sum of squares that lies in the span of orthonormal components, and that of all."""
+    return np.array([np.sum(np.square(data.rough(components.T), dtype=np.float64)), data.total_squares])

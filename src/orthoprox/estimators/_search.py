@@ -9,18 +9,21 @@ import numpy as np
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
-from orthoprox.covariance import SampleCovariance
+from orthoprox.covariance import Covariance, SampleCovariance
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, RunFailed, Status, solve
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
+from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
 from orthoprox.supports import Progress, find_components
 
 
-def covariance_of(data: Samples) -> SampleCovariance:
+def covariance_of(data: Samples) -> Covariance:
     """Products with the covariance of samples, in double precision."""
+    if isinstance(data, BlockSamples):
+        return data.covariance
     return SampleCovariance(data.X.astype(np.float64), data.rest.astype(np.float64), data.degrees_of_freedom)
 
 

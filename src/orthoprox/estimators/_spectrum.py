@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from orthoprox._subspace import leading_eigenvectors
 from orthoprox._types import Array
+from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._input import Samples
 
 _FORMED = 1000  # the largest Gram matrix whose eigenvalues all come at once
 _BLOCK = 256
+_STEPS = 30  # of subspace iteration, each a pass over samples in blocks
 
 
 def rank_of(data: Samples, most: int) -> int:
@@ -30,12 +33,14 @@ def rank_of(data: Samples, most: int) -> int:
 
 def is_formed(data: Samples) -> bool:
     """Whether the smaller Gram matrix is small enough to compute all of its eigenvalues."""
-    return min(data.n_samples, data.n_features) <= _FORMED
+    return min(data.n_samples, data.n_features) <= _FORMED and not isinstance(data, BlockSamples)
 
 
 def principal_shares(data: Samples, r: int) -> Array:
     """The share of the variance that each of the first r principal components keeps; zero beyond the rank."""
     k = min(data.n_samples, data.n_features)
+    if isinstance(data, BlockSamples):
+        return _shares_in_passes(data, r)
     if is_formed(data) or k <= 2 * r:
         squares = np.linalg.eigvalsh(_gram(data))[::-1][:r]
     else:
@@ -45,6 +50,13 @@ def principal_shares(data: Samples, r: int) -> Array:
     shares = np.zeros(r)
     shares[: len(squares)] = np.clip(squares, 0.0, None) / data.total_squares
     return shares
+
+
+def _shares_in_passes(data: BlockSamples, r: int) -> Array:
+    """The same by subspace iteration: each step is one pass over the samples, for all components at once."""
+    C = data.covariance
+    found = leading_eigenvectors(C.product, C.n, r, np.empty(0), tolerance=1e-6, steps=_STEPS)
+    return np.clip(np.asarray(found.values), 0.0, None) * data.degrees_of_freedom / data.total_squares
 
 
 def components_for(data: Samples, share: float) -> int:
@@ -72,5 +84,5 @@ def _gram(data: Samples) -> Array:
 def _gram_product(data: Samples, Y: Array) -> Array:
     B, Y = data.rough, np.asarray(Y, dtype=data.like.dtype)
     if data.n_features <= data.n_samples:
-        return np.asarray(B.adjoint(B(Y)))
+        return np.asarray(B.gram(Y))
     return np.asarray(B(B.adjoint(Y)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
+from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._units import exponent, times_power
 from orthoprox.estimators._warn import Note
@@ -19,6 +21,8 @@ _FAR = 100.0  # a ratio of standard deviations; that of the variances is its squ
 
 def standard_deviations(data: Samples) -> Array:
     """The standard deviation of every feature, in the units of the data, by the divisor of ``explained_variance_``."""
+    if isinstance(data, BlockSamples):
+        return data.deviations
     X, m = data.X, data.n_samples
     if is_sparse(X):
         D = X.data - data.rest[X.indices]
@@ -41,6 +45,8 @@ def divide(data: Samples, scale: Array) -> Samples:
 
     Mantissas and powers of two are divided apart, so that nothing overflows. A sparse X stays sparse.
     """
+    if isinstance(data, BlockSamples):
+        return cast(Samples, data.divided(scale))
     mantissa, powers = np.frexp(scale)
     X, rest = data.X, data.rest
     columns = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(np.any(X, axis=0))

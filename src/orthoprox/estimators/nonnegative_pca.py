@@ -76,6 +76,8 @@ class NonnegativePCA(NonnegativeTransformer):
            [0.71, 0.71, 0.  , 0.  ]])
     """
 
+    _by_covariance = True
+
     def __init__(
         self,
         n_components: int = 2,

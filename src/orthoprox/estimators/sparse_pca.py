@@ -159,6 +159,7 @@ class SparsePCA(OrthogonalTransformer):
     """
 
     _share_components = True
+    _by_covariance = True
     _bounded = True
 
     def __init__(

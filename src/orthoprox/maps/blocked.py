@@ -65,12 +65,12 @@ class Blocked(LinearMap):
         object.__setattr__(self, "norm", check_norm(self.norm, "Blocked"))
 
     def _divisors(self) -> Array | None:
-        if self.scale is None or is_array_api_obj(self.scale):
-            require(
-                self.scale is None or tuple(self.scale.shape) == (self.columns,),
-                f"The scale must have one number for each of the {self.columns} columns; given {getattr(self.scale, 'shape', None)}.",
-            )
-            return None if self.scale is None else np.asarray(self.scale, dtype=np.float64)
+        if self.scale is None:
+            return None
+        if is_array_api_obj(self.scale):
+            n, given = self.columns, tuple(self.scale.shape)
+            require(given == (n,), f"The scale must have one number for each of the {n} columns; given shape {given}.")
+            return np.asarray(self.scale, dtype=np.float64)
         require(self.scale in SCALES, f"scale must be one of {SCALES} or an array; given {self.scale!r}.")
         found = self.data.moments
         squares = np.asarray(found.diagonal)
