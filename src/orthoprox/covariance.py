@@ -293,8 +293,8 @@ class BlockCovariance(Covariance):
 
     def cross(self, rows: Array, columns: Array) -> Array:
         B = self.B
-        C = B.data.total(Cross(np.asarray(rows), np.asarray(columns), B.data.centring)) / self.divisor
-        return np.asarray(C if B.scale is None else C / np.outer(B.scale[rows], B.scale[columns]))
+        task = Cross(np.asarray(rows), np.asarray(columns), B.data.centring, B.scale)
+        return np.asarray(B.data.total(task) / self.divisor)
 
     def restrict(self, features: Array) -> Covariance:
         return DenseCovariance(self.cross(features, features))

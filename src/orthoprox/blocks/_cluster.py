@@ -121,8 +121,8 @@ class Cluster:
             self._meter.end()
             return value
         raise ClusterLost(
-            f"A product was begun {TRIES} times, and each time a worker was lost ({_words(last)}). Workers too small for "
-            "their rows are killed again and again: add workers, or give them more memory."
+            f"A product was begun {TRIES} times, and each time a worker was lost ({_words(last)}). Workers too small "
+            "for their rows are killed again and again: add workers, or give them more memory."
         ) from last
 
     # ------------------------------------------------------------------ where rows are

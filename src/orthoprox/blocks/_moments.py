@@ -42,7 +42,7 @@ class Moments:
     stored: Array
     """How many entries are stored; of a dense matrix all."""
     exponent: int = 0
-    """Mean and squares are those of the data divided by two to this power."""
+    """Mean, squares and sizes are those of the data divided by two to this power."""
 
     @property
     def diagonal(self) -> Array:
@@ -75,17 +75,22 @@ class MomentsOf(Task):
     exponent: int = 0
     wide: bool = False
     """Whether one matrix of squares is as much as should be held."""
+    shift: Array | None = None
+    """What is subtracted first, zero in most columns: means of blocks far from zero differ in few digits."""
 
     def __call__(self, block: Any, first: int) -> Moments:
         _check_finite(block, first)
-        if self.exponent:
-            block = _scaled(block, -self.exponent)
-        found = _of_sparse(block, self.whole) if is_sparse(block) else _of_dense(block, self.whole)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # what leaves the range is done once more
+            if self.exponent:
+                block = _scaled(block, -self.exponent)
+            of = _of_sparse if is_sparse(block) else _of_dense
+            found = of(block, self.whole, self.shift)
         found.exponent = self.exponent
         return found
 
     def merge(self, one: Moments, other: Moments) -> Moments:
-        return merge(one, other)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return merge(one, other)
 
     def result(self, n: int) -> int:
         return 8 * (n * n if self.whole else n)
@@ -95,8 +100,10 @@ class MomentsOf(Task):
         return self.wide
 
 
-def _of_dense(block: Array, whole: bool) -> Moments:
+def _of_dense(block: Array, whole: bool, shift: Array | None) -> Moments:
     m, n = block.shape
+    top = np.maximum(block.max(axis=0), -block.min(axis=0)).astype(np.float64)
+    block = block if shift is None else block - shift
     mean = block.mean(axis=0, dtype=np.float64)
     D = block - mean  # in double precision
     mean += (correction := D.mean(axis=0))  # what rounding has left
@@ -105,42 +112,45 @@ def _of_dense(block: Array, whole: bool) -> Moments:
         squares -= m * np.outer(correction, correction)
     else:
         squares -= m * correction * correction
-    top = np.maximum(block.max(axis=0), -block.min(axis=0)).astype(np.float64)
     return Moments(m, mean, squares, top, np.full(n, m, dtype=np.int64))
 
 
-def _of_sparse(block: Any, whole: bool) -> Moments:
+def _of_sparse(block: Any, whole: bool, shift: Array | None) -> Moments:
     m, n = block.shape
-    indices, data = block.indices, block.data.astype(np.float64)
+    block = block.astype(np.float64)  # a copy
+    indices, data = block.indices, block.data
     if len(indices) and (indices.min() < 0 or indices.max() >= n):
         raise ValueError(f"The data have a column {int(indices.max())}, and {n} columns in all. Save them again.")
     stored = np.bincount(indices, minlength=n)
-    mean = np.bincount(indices, weights=data, minlength=n) / m
     top = np.zeros(n)
     np.maximum.at(top, indices, np.abs(data))
+    if shift is not None:  # at once in full columns; the others spread as far as they lie from zero
+        data -= np.where(stored == m, shift, 0.0)[indices]
+    mean = np.bincount(indices, weights=data, minlength=n) / m
     D = data - mean[indices]
     squares = np.bincount(indices, weights=D * D, minlength=n) + (m - stored) * mean * mean
     if whole:
         squares = _whole(block, mean, stored)
+    if shift is not None:
+        mean -= np.where(stored == m, 0.0, shift)
     return Moments(m, mean, squares, top, stored)
 
 
 def _whole(block: Any, mean: Array, stored: Array) -> Array:
-    """The matrix of squares of a sparse block about its mean."""
+    """The matrix of squares of a sparse block, which may be changed, about its mean."""
     m, n = block.shape
     if block.nnz > DENSE * m * n:
         total = np.zeros((n, n))
         for first in range(0, m, ROWS):
-            D = block[first : first + ROWS].toarray().astype(np.float64, copy=False)
+            D = block[first : first + ROWS].toarray()
             D -= mean
             total += D.T @ D
         return total
     # a column with zeros spreads at least as far as its mean, and a full one is centred first: nothing cancels
     full = stored == m
-    B = block.astype(np.float64)  # a copy
-    B.data -= np.where(full, mean, 0.0)[B.indices]
+    block.data -= np.where(full, mean, 0.0)[block.indices]
     rest = np.where(full, 0.0, mean)
-    total = np.asarray((B.T @ B).toarray())
+    total = np.asarray((block.T @ block).toarray())
     total -= m * np.outer(rest, rest)
     return total
 
@@ -155,8 +165,9 @@ def _scaled(block: Any, e: int) -> Any:
 
 def _check_finite(block: Any, first: int) -> None:
     entries = block.data if is_sparse(block) else block
-    if np.isfinite(entries.sum(dtype=np.float64)):  # quick, and wrong only where a sum overflows
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(entries.sum(dtype=np.float64)):  # quick, and wrong only where a sum overflows
+            return
     bad = ~np.isfinite(entries)
     if np.any(bad):
         at = int(np.flatnonzero(bad)[0])

@@ -18,7 +18,7 @@ from orthoprox.blocks._moments import TREE, Moments, MomentsOf
 from orthoprox.blocks._open import as_source, parse_bytes
 from orthoprox.blocks._tasks import Centring, Task
 from orthoprox.blocks._traffic import Meter, Traffic
-from orthoprox.blocks._tree import grouped
+from orthoprox.blocks._tree import GROUPS, grouped
 from orthoprox.blocks.dask import DaskBlocks
 
 SHARE = 4
@@ -29,6 +29,9 @@ MATRICES = 4
 """How many matrices of n by n there are at a time when one is formed and used."""
 PRODUCTS = 200
 """Products of a fit, to compare them with forming B'B."""
+LEAST = 2**16
+"""Bytes of the smallest blocks into which data are cut for several threads or workers."""
+_VERY_FAR = 1e4  # from which on means of blocks would lose four digits of twelve
 _FAR = 100.0  # spreads that a mean lies from zero, from which on two digits would be lost
 
 
@@ -108,11 +111,16 @@ class Rows:
 
     def _moments(self, *, whole: bool) -> Moments:
         wide = whole and self.shape[1] ** 2 > TREE
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            found: Moments = self.total(MomentsOf(whole, 0, wide))
-            top = float(np.max(found.top))
-            if not np.all(np.isfinite(found.squares)) or 0 < top < 1e-140:  # squares beyond the range: once more
-                found = self.total(MomentsOf(whole, math.frexp(top)[1] - 1, wide))
+        found: Moments = self.total(MomentsOf(whole, 0, wide))
+        top = float(np.max(found.top))
+        if not np.all(np.isfinite(found.squares)) or 0 < top < 1e-140:  # squares beyond the range: once more
+            found = self.total(MomentsOf(whole, math.frexp(top)[1] - 1, wide))
+        spread, size = np.sqrt(found.diagonal / found.rows), np.abs(found.mean)
+        far = (size > _VERY_FAR * spread) & (spread > 16 * np.finfo(np.float64).eps * size)  # but not constant
+        if np.any(far):  # the digits of differences of means are few: once more, about a point nearby
+            shift = np.where(far, found.mean, 0.0)
+            found = self.total(MomentsOf(whole, found.exponent, wide, shift))
+            found.mean += shift
         return found
 
     @cached_property
@@ -184,6 +192,8 @@ def open_rows(
     budget = memory_of_machine() // SHARE if memory is None else parse_bytes(memory)
     size = min(BLOCK, max(budget // 32, 2**10)) if block is None else parse_bytes(block)
     source = as_source(data, size)
+    if block is None and source.count < GROUPS and source.bytes > GROUPS * LEAST:  # enough for several to share
+        source = as_source(data, max(LEAST, source.bytes // GROUPS))
     found = _current_client(source) if client is None else client
     if found is None or found is False:
         _check_budget(source, budget)

@@ -129,11 +129,12 @@ def _adjoint(block: Any, Y: Array, centring: Centring | None) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Cross(Task):
-    """The entries of (B - 1 mean')'(B - 1 mean') in some rows and columns."""
+    """The entries of (B - 1 mean')'(B - 1 mean') in some rows and columns, of columns divided by a scale."""
 
     rows: Array
     columns: Array
     centring: Centring
+    scale: Array | None = None
 
     def __call__(self, block: Any, first: int) -> Array:
         block = self.centring.apply(block)
@@ -141,6 +142,8 @@ class Cross(Task):
         D = block.tocsc()[:, wanted].toarray() if is_sparse(block) else np.array(block[:, wanted])
         D = D.astype(np.float64, copy=False)
         D -= self.centring.implicit[wanted]
+        if self.scale is not None:
+            D /= self.scale[wanted]
         left = D[:, np.searchsorted(wanted, self.rows)]
         same = np.array_equal(self.rows, self.columns)
         return np.asarray(left.T @ (left if same else D[:, np.searchsorted(wanted, self.columns)]))

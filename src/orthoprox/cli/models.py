@@ -10,8 +10,9 @@ from typing import Any
 
 from orthoprox import Problem
 from orthoprox._memory import check_memory
-from orthoprox.cli.source import Source, find_source
-from orthoprox.maps import LinearMap, as_map
+from orthoprox.blocks import Rows
+from orthoprox.cli.source import Source, Where, find_source
+from orthoprox.maps import Blocked, LinearMap, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthogonal_dictionary, sparse_pca
 
@@ -31,6 +32,7 @@ class SolveRequest:
     seed: int
     folder: Path | None
     prepare: str | None
+    where: Where = field(default_factory=Where)
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class NamedProblem:
     """Further numbers of a solution."""
     notes: tuple[str, ...] = ()
     """Remarks for the user."""
+    blocks: Rows | None = None
+    """The data, where they are in blocks."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,11 @@ class Model:
 
 
 def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
-    source = find_source(request.data, seed=request.seed, folder=request.folder, prepare=request.prepare)
-    check_run(max(source.shape), request.components)
+    source = find_source(
+        request.data, seed=request.seed, folder=request.folder, prepare=request.prepare, where=request.where
+    )
+    # of data in blocks only X is held here, unless h acts on the product
+    check_run(source.shape[1] if source.rows is not None else max(source.shape), request.components)
     return source, as_map(source.D, "D")
 
 
@@ -89,6 +96,8 @@ def _notes(source: Source) -> tuple[str, ...]:
 
 def _variance_explained(B: LinearMap) -> dict[str, Callable[[Any], float]]:
     total = frobenius_squared(B)
+    if isinstance(B, Blocked):
+        return {"variance_explained": lambda X: float((X * B.gram(X)).sum()) / total if total > 0 else 0.0}
     return {"variance_explained": lambda X: float((B(X) ** 2).sum()) / total if total > 0 else 0.0}
 
 
@@ -104,7 +113,7 @@ def _sparse_pca(request: SolveRequest) -> NamedProblem:
     weight = _weight(request, source, 0.1 * B.norm**2 / source.shape[0])
     problem = sparse_pca(B, n_components=request.components, weight=weight, k=request.nonzeros)
     about = {"data": source.about, "weight": weight, "nonzeros_free": request.nonzeros}
-    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source))
+    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source), source.rows)
 
 
 def _nonnegative_pca(request: SolveRequest) -> NamedProblem:
@@ -113,21 +122,21 @@ def _nonnegative_pca(request: SolveRequest) -> NamedProblem:
     weight = _weight(request, source, B.norm**2 / source.shape[0])
     problem = nonnegative_pca(B, n_components=request.components, weight=weight)
     about = {"data": source.about, "weight": weight}
-    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source))
+    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source), source.rows)
 
 
 def _dual_pcp(request: SolveRequest) -> NamedProblem:
     _refuse(request, "dual-pcp", "nonzeros", "weight")
     source, B = _data(request)
     problem = dual_pcp(B, codimension=request.components)
-    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source))
+    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source), blocks=source.rows)
 
 
 def _dictionary(request: SolveRequest) -> NamedProblem:
     _refuse(request, "dictionary", "nonzeros", "weight")
     source, B = _data(request)
     problem = orthogonal_dictionary(B, n_components=request.components)
-    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source))
+    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source), blocks=source.rows)
 
 
 def _compressed_modes(request: SolveRequest) -> NamedProblem:

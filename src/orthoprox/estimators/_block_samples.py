@@ -33,7 +33,7 @@ class BlockSamples:
         """The rows about their mean, of unit size."""
         found = rows.moments
         top = float(np.max(found.top))
-        return cls(rows, math.frexp(top)[1] - 1 if top > 0 else 0)
+        return cls(rows, found.exponent + (math.frexp(top)[1] - 1 if top > 0 else 0))
 
     @property
     def n_samples(self) -> int:
