@@ -30,7 +30,7 @@ def assert_same(one, other, names=NUMBERS, digits=1e-10):
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("form", [True, False], ids=["formed", "passes"])
-@pytest.mark.parametrize("block", [5_000, 23_000])
+@pytest.mark.parametrize("block", [9_000])
 @pytest.mark.parametrize(
     "settings", [{"n_nonzero": 12}, {"n_nonzero": 12, "scale": "standard"}, {"weight": 0.3}], ids=str
 )

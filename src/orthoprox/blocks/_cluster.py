@@ -134,10 +134,8 @@ class Cluster:
             self._restore()
         elif time.monotonic() > self._looked + LOOK:
             self._looked = time.monotonic()
-            alive = self._alive()
-            for group_list, address in self._placing.moves(alive):
-                if self._put(group_list, address):
-                    self._drop(group_list, address)
+            for moved, address in self._put(self._placing.moves(self._alive())):
+                self._drop(moved, address)
             self.workers = len({node.address for node in self._placing.nodes})
         return self._placing
 
@@ -151,8 +149,7 @@ class Cluster:
             if not placing.homeless:
                 break
             alive = self._wait_for_workers(self._is_enough, until)
-            for group_list, address in placing.homes(alive):
-                self._put(group_list, address)
+            self._put(placing.homes(alive))
             if time.monotonic() > until and placing.homeless:
                 raise ClusterLost("Workers go as fast as rows are read: some rows found no worker to stay on.")
         self.workers = len({node.address for node in placing.nodes})
@@ -179,30 +176,42 @@ class Cluster:
                 placing.lose(node)
                 self._futures.pop(node.key, None)
 
-    def _put(self, groups: Sequence[Group], address: str) -> bool:
-        """Make a shard on a worker; False if the worker has gone meanwhile."""
+    def _put(self, shares: Sequence[tuple[list[Group], str]]) -> list[tuple[list[Group], str]]:
+        """Make a shard on each worker, all at the same time; those that worked, not those whose worker has gone."""
+        asked = [(groups, address, self._submit(groups, address)) for groups, address in shares]
+        assert self._placing is not None
+        made = []
+        for groups, address, future in asked:
+            if self._arrives(future, address):
+                node = Node(address, future.key)
+                self._futures[node.key] = future
+                self._placing.place(node, groups)
+                made.append((groups, address))
+        return made
+
+    def _submit(self, groups: Sequence[Group], address: str) -> Any:
+        """Begin to make a shard: the worker reads its rows, or Dask computes them for it."""
         client, source, given = self._client, self._source, None
         light: BlockSource = source
         if isinstance(source, DaskBlocks):
             light = Given(source.shape, source.dtype, source.bounds, source.label)
             given = client.compute([source.delayed(i) for _, blocks in groups for i in blocks])
-        future = client.submit(
+        return client.submit(
             Shard, light, list(groups), given, actor=True, workers=[address], allow_other_workers=False, pure=False
         )
+
+    def _arrives(self, future: Any, address: str) -> bool:
+        """Wait for a shard; False if its worker has gone meanwhile."""
+        looked, pause = time.monotonic(), 1e-3
         while not future.done():
-            try:
-                self._distributed.wait(future, timeout=LOOK)
-            except TimeoutError:
+            time.sleep(pause)
+            pause = min(2 * pause, 0.1)
+            if time.monotonic() > looked + LOOK:
+                looked = time.monotonic()
                 if address not in self._alive():
                     future.cancel()
                     return False
-        if future.status != "finished":
-            return self._refuse(future, address)
-        node = Node(address, future.key)
-        self._futures[node.key] = future
-        assert self._placing is not None
-        self._placing.place(node, groups)
-        return True
+        return True if future.status == "finished" else self._refuse(future, address)
 
     def _refuse(self, future: Any, address: str) -> bool:
         """Raise the error of reading rows, unless it is that of a worker which has gone."""
