@@ -20,7 +20,7 @@ from orthoprox._types import Array
 from orthoprox.blocks._base import is_sparse
 from orthoprox.blocks._tasks import Task
 
-DENSE = 0.03
+DENSE = 0.08
 """The share of entries from which on B'B of a sparse block is faster filled in, as measured (docs/scaling.md)."""
 ROWS = 2048
 """Rows of a sparse block that are filled in at a time."""
