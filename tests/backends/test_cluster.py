@@ -90,6 +90,9 @@ def test_dask_collections_go_to_the_client_that_is_current(two, request):
     with client.as_current():
         rows = open_rows(array)
         model = SparsePCA(n_components=2, n_nonzero=8).fit(array)
+        for data in (S, D):
+            futures = client.scatter([data[:300], data[300:350], data[350:]])
+            assert np.abs(open_rows(futures).total(GramProduct(X)) - data.T @ (data @ X)).max() < 1e-8
         persisted = open_rows(array.persist())
         assert np.abs(persisted.total(GramProduct(X)) - D.T @ (D @ X)).max() < 1e-8
     assert "2 workers" in repr(rows)

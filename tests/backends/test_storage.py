@@ -75,6 +75,9 @@ def stored(tmp_path, request):
             return dask.array.from_array(D, chunks=(90, 4)), D
         if kind == "dask sparse":
             return dask.array.from_array(D, chunks=(90, 9)).map_blocks(csr_array, meta=csr_array((0, 0))), D
+        if kind == "delayed":
+            parts = dask.array.from_array(D, chunks=(90, 9)).to_delayed()[:, 0]
+            return list(parts), D
         if kind == "dask unknown":
             whole = dask.array.from_array(D, chunks=(90, 9))
             return whole[whole[:, 0] > 0], D[D[:, 0] > 0]
@@ -84,7 +87,7 @@ def stored(tmp_path, request):
 
 
 KINDS = ["zarr", "zarr array", "hdf5", "dataset", "h5ad", "parquet", "parquet folder", "dask array", "dask sparse"]
-KINDS += ["dask unknown", "dask frame"]
+KINDS += ["dask unknown", "delayed", "dask frame"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,7 @@ from orthoprox.blocks._rows import Rows, open_rows
 from orthoprox.blocks._traffic import Traffic
 from orthoprox.blocks.arrays import ArrayBlocks
 from orthoprox.blocks.dask import DaskBlocks
+from orthoprox.blocks.futures import FutureBlocks
 from orthoprox.blocks.hdf5 import Hdf5Blocks
 from orthoprox.blocks.npy import NpyBlocks
 from orthoprox.blocks.npz import NpzBlocks
@@ -27,6 +28,7 @@ __all__ = [
     "ClusterLost",
     "DaskBlocks",
     "DataLost",
+    "FutureBlocks",
     "Hdf5Blocks",
     "NpyBlocks",
     "NpzBlocks",

@@ -21,6 +21,7 @@ from orthoprox.blocks._tasks import Task
 from orthoprox.blocks._traffic import Meter
 from orthoprox.blocks._tree import Tree
 from orthoprox.blocks.dask import DaskBlocks
+from orthoprox.blocks.futures import FutureBlocks, is_future
 
 FULL = 0.6
 """The share of a worker's memory that rows may take: from there on Dask begins to slow it down."""
@@ -193,9 +194,10 @@ class Cluster:
         """Begin to make a shard: the worker reads its rows, or Dask computes them for it."""
         client, source, given = self._client, self._source, None
         light: BlockSource = source
-        if isinstance(source, DaskBlocks):
+        if isinstance(source, (DaskBlocks, FutureBlocks)):
             light = Given(source.shape, source.dtype, source.bounds, source.label)
-            given = client.compute([source.delayed(i) for _, blocks in groups for i in blocks])
+            parts = [source.delayed(i) for _, blocks in groups for i in blocks]
+            given = [part if is_future(part) else client.compute(part) for part in parts]
         return client.submit(
             Shard, light, list(groups), given, actor=True, workers=[address], allow_other_workers=False, pure=False
         )

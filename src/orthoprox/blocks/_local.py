@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +68,7 @@ class Local:
         source, waiting = self._source, deque[Future[Any]]()
         threads, ahead = self._width(task)
         self._meter.begin(source.count, self.workers)
-        with _pool(threads) as submit:
+        with one_thread_each(threads), _pool(threads) as submit:
             for i in range(source.count):
                 waiting.append(submit(_read_and_run, source, task, i))
                 if len(waiting) >= ahead:
@@ -79,6 +81,24 @@ class Local:
         value, size = waiting.popleft().result()
         self._meter.count(1, size)
         return value
+
+
+@functools.cache
+def _controller() -> Any:
+    """What sets the threads of BLAS, if there is something: threadpoolctl comes with scikit-learn."""
+    try:
+        return importlib.import_module("threadpoolctl").ThreadpoolController()
+    except ModuleNotFoundError:
+        return None
+
+
+def one_thread_each(threads: int) -> contextlib.AbstractContextManager[Any]:
+    """Let BLAS work in one thread where several of ours call it: they would wait for one another.
+
+    The digits of its products then do not depend on the number of processors either.
+    """
+    controller = _controller() if threads > 1 else None
+    return contextlib.nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
 
 
 def _read_and_run(source: BlockSource, task: Task, i: int) -> tuple[Any, int]:

@@ -11,6 +11,7 @@ from orthoprox._memory import memory as memory_of_machine
 from orthoprox.blocks._base import BLOCK, BlockSource
 from orthoprox.blocks.arrays import ArrayBlocks
 from orthoprox.blocks.dask import DaskBlocks, is_dask
+from orthoprox.blocks.futures import FutureBlocks, are_futures
 from orthoprox.blocks.hdf5 import Hdf5Blocks
 from orthoprox.blocks.npy import NpyBlocks
 from orthoprox.blocks.npz import NpzBlocks
@@ -30,8 +31,8 @@ def as_source(data: Any, block: int = BLOCK) -> BlockSource:
     ----------
     data : BlockSource, path, list of paths, array or AnnData-like
         A path ends in .npy, .npz, .zarr, .parquet (or is a folder of such), .h5, .hdf5 or .h5ad; a list is of .npz
-        files. Dask arrays and dataframes, Zarr arrays, HDF5 datasets, ``np.memmap``, NumPy and SciPy arrays, and
-        objects with ``X`` and ``var_names``, also in backed mode.
+        files, or of Dask futures or delayed objects. Dask arrays and dataframes, Zarr arrays, HDF5 datasets,
+        ``np.memmap``, NumPy and SciPy arrays, and objects with ``X`` and ``var_names``, also in backed mode.
     block : int
         About the bytes of a block, where the storage leaves the choice.
 
@@ -48,6 +49,8 @@ def as_source(data: Any, block: int = BLOCK) -> BlockSource:
         return _of_path(Path(data), block)
     if isinstance(data, (list, tuple)) and data and all(isinstance(path, (str, Path)) for path in data):
         return NpzBlocks(tuple(Path(path) for path in data))
+    if are_futures(data):
+        return FutureBlocks(tuple(data))
     if is_annotated(data):
         source, names = as_source(_disk(data, block), block), tuple(map(str, data.var_names))
         object.__setattr__(source, "names", names)
@@ -100,7 +103,7 @@ def is_chunked(data: Any) -> bool:
     if isinstance(data, BlockSource) or is_dask(data) or is_annotated(data):
         return True
     if isinstance(data, (list, tuple)) and data:
-        return all(isinstance(path, Path) for path in data)
+        return are_futures(data) or all(isinstance(path, Path) for path in data)
     if _is_of(data, "zarr") or _is_of(data, "h5py"):
         return hasattr(data, "shape")
     if isinstance(data, np.memmap):

@@ -20,6 +20,7 @@ from orthoprox.blocks._tasks import Centring, Task
 from orthoprox.blocks._traffic import Meter, Traffic
 from orthoprox.blocks._tree import GROUPS, grouped
 from orthoprox.blocks.dask import DaskBlocks
+from orthoprox.blocks.futures import FutureBlocks
 
 SHARE = 4
 """The part of the memory of the machine, one over this, that blocks may take unless a budget is given."""
@@ -205,7 +206,7 @@ def open_rows(
 
 def _current_client(source: BlockSource) -> Any:
     """The client that a user of Dask collections has started; nobody else's data go to a cluster unasked."""
-    if not isinstance(source, DaskBlocks) or "distributed" not in sys.modules:
+    if not isinstance(source, (DaskBlocks, FutureBlocks)) or "distributed" not in sys.modules:
         return None
     try:
         return sys.modules["distributed"].default_client()

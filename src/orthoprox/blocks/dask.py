@@ -72,4 +72,5 @@ def _from_frame(frame: Any) -> Any:
 
 def is_dask(data: Any) -> bool:
     """Whether this is a Dask array or dataframe; nothing is imported for it."""
-    return hasattr(data, "__dask_graph__") and (hasattr(data, "chunks") or hasattr(data, "npartitions"))
+    kind = type(data)  # a delayed object has every attribute that it is asked for
+    return hasattr(kind, "__dask_graph__") and (hasattr(kind, "chunks") or hasattr(kind, "npartitions"))
