@@ -26,8 +26,8 @@ SHARE = 4
 """The part of the memory of the machine, one over this, that blocks may take unless a budget is given."""
 FORMED = 20_000
 """The most columns of a matrix B'B that is formed."""
-MATRICES = 4
-"""How many matrices of n by n there are at a time when one is formed and used."""
+MATRICES = 8
+"""How many matrices of n by n there are at a time when one is formed and used: sums, their root, samples, copies."""
 PRODUCTS = 200
 """Products of a fit, to compare them with forming B'B."""
 LEAST = 2**16

@@ -87,8 +87,9 @@ class BlockSamples:
     @property
     def deviations(self) -> Array:
         """The standard deviation of every feature, in the units of the data."""
-        spread = np.sqrt(self.rough.column_squares / self.degrees_of_freedom)
-        return np.asarray(self.to_data(spread).astype(self.rows.dtype))
+        spread = self.to_data(np.sqrt(self.rough.column_squares / self.degrees_of_freedom))
+        constant = spread <= 16 * np.finfo(np.float64).eps * np.abs(self.rows.centring.mean)
+        return np.where(constant, 0.0, spread).astype(self.rows.dtype)
 
     def divided(self, scale: Array) -> BlockSamples:
         """Every feature divided by its scale, a number in the units of the data."""

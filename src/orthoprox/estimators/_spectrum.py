@@ -14,6 +14,7 @@ from orthoprox.estimators._input import Samples
 
 _FORMED = 1000  # the largest Gram matrix whose eigenvalues all come at once
 _BLOCK = 256
+_ALL_VALUES = 5000  # the most features in blocks whose principal variances are all computed
 _STEPS = 30  # of subspace iteration, each a pass over samples in blocks
 
 
@@ -61,6 +62,11 @@ def _shares_in_passes(data: BlockSamples, r: int) -> Array:
 
 def components_for(data: Samples, share: float) -> int:
     """The least number of principal components that keep this share of the variance."""
+    if isinstance(data, BlockSamples) and data.n_features > _ALL_VALUES:
+        raise ValueError(
+            f"A share of the variance needs all variances of {data.n_features} principal components, which takes too "
+            "many passes over samples in blocks. Give the number of components, or fewer features."
+        )
     shares = np.clip(np.linalg.eigvalsh(_gram(data))[::-1], 0.0, None) / data.total_squares
     return min(int(np.searchsorted(np.cumsum(shares), share * (1 - 1e-12))) + 1, len(shares))
 
