@@ -18,6 +18,7 @@ EXAMPLES = {  # what stands before an example, and words it prints
     "docs/theory.md": ({"problem": sparse_pca(D, n_components=2, weight=0.1)}, ""),
     "docs/estimators.md": ({"X": D, "frame": pandas.DataFrame(D, columns=list("abcdefghi"))}, "standardised features"),
     "docs/certificate.md": ({}, "this is proved"),
+    "docs/scaling.md": ({}, "1 worker"),
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from orthoprox._fields import cached_property
+from orthoprox._memory import check_memory
 from orthoprox._memory import memory as memory_of_machine
 from orthoprox._types import Array
 from orthoprox.blocks._base import BLOCK, BlockSource
@@ -111,6 +112,8 @@ class Rows:
         return self._moments(whole=True)
 
     def _moments(self, *, whole: bool) -> Moments:
+        if whole:
+            check_memory(2 * self.shape[1] ** 2, f"B'B for {self.shape[1]} columns")
         wide = whole and self.shape[1] ** 2 > TREE
         found: Moments = self.total(MomentsOf(whole, 0, wide))
         top = float(np.max(found.top))
