@@ -20,6 +20,7 @@ from orthoprox.blocks._shard import Given, Group, Node, Reply, Shard, ask, call
 from orthoprox.blocks._tasks import Task
 from orthoprox.blocks._traffic import Meter
 from orthoprox.blocks._tree import Tree
+from orthoprox.blocks.arrays import ArrayBlocks
 from orthoprox.blocks.dask import DaskBlocks
 from orthoprox.blocks.futures import FutureBlocks, is_future
 
@@ -179,7 +180,13 @@ class Cluster:
 
     def _put(self, shares: Sequence[tuple[list[Group], str]]) -> list[tuple[list[Group], str]]:
         """Make a shard on each worker, all at the same time; those that worked, not those whose worker has gone."""
-        asked = [(groups, address, self._submit(groups, address)) for groups, address in shares]
+        asked = []
+        for groups, address in shares:
+            try:
+                asked.append((groups, address, self._submit(groups, address)))
+            except (OSError, TimeoutError, ValueError):  # rows sent to one that has just gone
+                if address in self._alive():
+                    raise
         assert self._placing is not None
         made = []
         for groups, address, future in asked:
@@ -191,12 +198,16 @@ class Cluster:
         return made
 
     def _submit(self, groups: Sequence[Group], address: str) -> Any:
-        """Begin to make a shard: the worker reads its rows, or Dask computes them for it."""
+        """Begin to make a shard: the worker reads its rows, Dask computes them for it, or they go there from here."""
         client, source, given = self._client, self._source, None
         light: BlockSource = source
-        if isinstance(source, (DaskBlocks, FutureBlocks)):
+        numbers = [i for _, blocks in groups for i in blocks]
+        if isinstance(source, (ArrayBlocks, DaskBlocks, FutureBlocks)):
             light = Given(source.shape, source.dtype, source.bounds, source.label)
-            parts = [source.delayed(i) for _, blocks in groups for i in blocks]
+        if isinstance(source, ArrayBlocks):  # and not the whole array to everybody
+            given = client.scatter([source.read(i) for i in numbers], workers=[address], hash=False)
+        elif light is not source:
+            parts = [source.delayed(i) for i in numbers]
             given = [part if is_future(part) else client.compute(part) for part in parts]
         return client.submit(
             Shard, light, list(groups), given, actor=True, workers=[address], allow_other_workers=False, pure=False
