@@ -137,7 +137,7 @@ def disk(folder: Path, size: float) -> dict[str, Any]:
 
 def sparse(folder: Path, size: float) -> dict[str, Any]:
     """Gram products with a sparse matrix on two workers, beside SciPy's own by two threads."""
-    m, n, each, r, files = int(2_000_000 * size), max(1000, int(200_000 * size)), 100, 20, 64
+    m, n, each, r, files = int(2_000_000 * size), max(1000, int(200_000 * size)), 100, 20, 16
     rng, paths, halves = np.random.default_rng(0), [], ([], [])
     for k in range(files):
         rows = m * (k + 1) // files - m * k // files

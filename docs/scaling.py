@@ -20,6 +20,7 @@ from orthoprox.blocks import open_rows
 from orthoprox.maps import Blocked
 
 PROCESSORS = 2
+BLOCKS = 16
 
 
 class Case(NamedTuple):
@@ -46,19 +47,21 @@ def hops(workers: int) -> int:
 
 
 def features(case: Case) -> list[float]:
-    """What a product pays: once, for each hop, for each byte on each hop, for each byte of rows and column of X."""
+    """What a product pays: for each hop, for each byte on each hop and of each partial sum, and for the rows."""
     at_work = min(case.workers, PROCESSORS)
     return [
-        1.0,
         hops(case.workers),
         2.0 * hops(case.workers) * case.message,
+        BLOCKS / at_work * case.message,
+        case.bytes / at_work,
         case.bytes * case.r / at_work * (not case.sparse),
         case.bytes * case.r / at_work * case.sparse,
     ]
 
 
-NAMES = ("once, ms", "hop, ms", "message, ns/byte", "dense, ns/(byte column)", "sparse, ns/(byte column)")
-UNITS = (1e3, 1e3, 1e9, 1e9, 1e9)
+NAMES = ("hop, ms", "message, ns/byte", "partial sum, ns/byte", "rows, ns/byte")
+NAMES += ("dense rows, ns/(byte column)", "sparse rows, ns/(byte column)")
+UNITS = (1e3, 1e9, 1e9, 1e9, 1e9, 1e9)
 
 
 def cases() -> list[Case]:
@@ -76,7 +79,7 @@ def measure(case: Case, client: object) -> float:
         data = csr_array((rng.standard_normal(len(indices)), indices, ends), (case.rows, case.n))
     else:
         data = rng.standard_normal((case.rows, case.n))
-    rows = open_rows(data, client=client, form=False, block=max(2**10, int(case.bytes / 16)))
+    rows = open_rows(data, client=client, form=False, block=max(2**10, int(case.bytes / BLOCKS)))
     A, X = Blocked(rows, norm=1.0), rng.standard_normal((case.n, case.r))
     A.gram(X)
     times, until = [], time.monotonic() + 4.0

@@ -31,6 +31,8 @@ MATRICES = 8
 """How many matrices of n by n there are at a time when one is formed and used: sums, their root, samples, copies."""
 PRODUCTS = 200
 """Products of a fit, to compare them with forming B'B."""
+COLUMNS = 20
+"""Of X, as many as is usual."""
 LEAST = 2**16
 """Bytes of the smallest blocks into which data are cut for several threads or workers."""
 _VERY_FAR = 1e4  # from which on means of blocks would lose four digits of twelve
@@ -194,10 +196,10 @@ def open_rows(
     if isinstance(data, Rows):
         return data
     budget = memory_of_machine() // SHARE if memory is None else parse_bytes(memory)
-    size = min(BLOCK, max(budget // 32, 2**10)) if block is None else parse_bytes(block)
+    size = BLOCK if block is None else parse_bytes(block)
     source = as_source(data, size)
-    if block is None and source.count < GROUPS and source.bytes > GROUPS * LEAST:  # enough for several to share
-        source = as_source(data, max(LEAST, source.bytes // GROUPS))
+    if block is None and (better := _block_size(source, budget)) != size:
+        source = as_source(data, better)
     found = _current_client(source) if client is None else client
     if found is None or found is False:
         _check_budget(source, budget)
@@ -205,6 +207,12 @@ def open_rows(
     from orthoprox.blocks._cluster import Cluster
 
     return Rows(source, lambda source, meter: Cluster(source, found, meter), budget, form)
+
+
+def _block_size(source: BlockSource, budget: int) -> int:
+    """Enough blocks for several to share, but none smaller than two results of a product, within the budget."""
+    least = max(LEAST, 2 * 8 * COLUMNS * source.shape[1])
+    return max(2**10, min(max(least, min(BLOCK, source.bytes // GROUPS)), budget // 32))
 
 
 def _current_client(source: BlockSource) -> Any:
