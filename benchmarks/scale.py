@@ -210,7 +210,7 @@ def cells(folder: Path, size: float) -> dict[str, Any]:
     fit = reading + seconds(lambda: model.fit(rows))
     high = peak()
     other, source = IncrementalPCA(n_components=r), rows.source
-    some = max(1, source.count // 10)  # a tenth of the blocks, for it is slow
+    some = max(1, source.count // 32)  # a few of the blocks, for it is slow
     blocks = [source.read(i) for i in range(some)]
     theirs = sum(seconds(lambda block=block: other.partial_fit(block.toarray())) for block in blocks)
     theirs *= source.count / some
