@@ -2,7 +2,7 @@
 
 PYTHON  ?= python3
 VENV    := .venv
-# PyTorch and JAX live apart, so that `make test` shows what works without them.
+# PyTorch, JAX and Dask live apart, so that `make test` shows what works without them.
 XVENV   := .venv-backends
 # A pinned release: an open range may bring several gigabytes of GPU packages.
 TORCH   ?= torch==2.13.0
@@ -57,7 +57,7 @@ $(VENV)/.stamp: pyproject.toml
 	$(call MAKE_VENV,and its development tools,-e ".[dev]")
 
 $(XVENV)/.stamp: pyproject.toml
-	$(call MAKE_VENV,with PyTorch and JAX,"$(TORCH)" "$(JAX)" -e ".[test]")
+	$(call MAKE_VENV,with PyTorch and JAX and Dask,"$(TORCH)" "$(JAX)" -e ".[test,cluster,storage]")
 
 $(NVENV)/.stamp: PYTHON = $(shell .ci/python $(NEWEST))
 $(NVENV)/.stamp: pyproject.toml
@@ -96,7 +96,7 @@ slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTH
 fuzz: $(VENV)/.stamp  ## try CASES random cases of everything (ARGS=tests/fuzz/test_problems.py for one campaign)
 	$(PYTEST) ORTHOPROX_FUZZ_CASES=$(CASES) $(VENV)/bin/python -m pytest -q $(XDIST) -o addopts= --import-mode=importlib --hypothesis-seed=$(SEED) $(or $(ARGS),tests/fuzz)
 
-backends: $(XVENV)/.stamp  ## run the tests that need PyTorch or JAX, in .venv-backends
+backends: $(XVENV)/.stamp  ## run the tests that need PyTorch, JAX, Dask or a storage, in .venv-backends
 	$(PYTEST) JAX_PLATFORMS=cpu $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
 
 bench: $(VENV)/.stamp  ## run every benchmark in turn

@@ -8,7 +8,20 @@ from scipy.sparse import coo_matrix, csc_array, csr_array
 from scipy.sparse.linalg import aslinearoperator
 
 from orthoprox import maps
-from orthoprox.maps import Centred, Difference, Entries, Gram, Identity, Matrix, ScaledRows, Selection, Sparse, Stack
+from orthoprox.blocks import open_rows
+from orthoprox.maps import (
+    Blocked,
+    Centred,
+    Difference,
+    Entries,
+    Gram,
+    Identity,
+    Matrix,
+    ScaledRows,
+    Selection,
+    Sparse,
+    Stack,
+)
 
 N, R = 6, 3
 """The shape of X for every map here."""
@@ -57,6 +70,19 @@ def catalogue(dtype: Any = np.float64, convert: Callable[[Any], Any] = lambda a:
         Case("sparse, nothing stored", Sparse(csr_array((3, N), dtype=dtype)), np.zeros((3, N))),
         Case("operator", maps.Operator(aslinearoperator(tall)), tall),
         Case("operator, sparse", maps.Operator(aslinearoperator(csr_array(holes))), holes),
+        Case("blocked", Blocked(open_rows(tall, block=100)), tall),
+        Case("blocked, sparse", Blocked(open_rows(csr_array(holes), block=100)), holes),
+        Case("blocked, centred", Blocked(open_rows(tall, block=100), centre=True), tall - tall.mean(axis=0)),
+        Case(
+            "blocked, centred, sparse, scaled",
+            Blocked(open_rows(csr_array(holes), block=100, form=False), centre=True, scale="unit"),
+            (holes - holes.mean(axis=0)) / np.linalg.norm(holes, axis=0),
+        ),
+        Case(
+            "gram, blocked",
+            Gram(Blocked(open_rows(tall, block=100, form=False), centre=True)),
+            9 * np.cov(tall.T, ddof=0),
+        ),
         Case("centred", Centred(A), tall - tall.mean(axis=0)),
         Case("centred, wide", Centred(convert(wide)), wide - wide.mean(axis=0)),
         Case("centred, sparse", Centred(H), holes - holes.mean(axis=0)),

@@ -19,6 +19,7 @@ EXAMPLES = {  # what stands before an example, and words it prints
     "docs/estimators.md": ({"X": D, "frame": pandas.DataFrame(D, columns=list("abcdefghi"))}, "standardised features"),
     "docs/certificate.md": ({}, "this is proved"),
     "docs/streams.md": ({}, "1000 (2, 30)"),
+    "docs/scaling.md": ({}, "1 worker"),
 }
 
 

@@ -10,6 +10,7 @@ import click
 
 from orthoprox import RunFailed
 from orthoprox._files import WriteFailed
+from orthoprox.blocks import BlockUnreadable, DataLost
 from orthoprox.cli import INTERRUPTED
 from orthoprox.datasets import DataUnavailable
 
@@ -50,9 +51,9 @@ def report_errors() -> Iterator[None]:
         raise  # the reader has gone; click ends quietly
     except KeyboardInterrupt:
         raise CommandError("Interrupted.", INTERRUPTED) from None
-    except DataUnavailable as error:
+    except (DataUnavailable, BlockUnreadable, FileNotFoundError) as error:
         raise CommandError(str(error), UNAVAILABLE) from None
-    except (RunFailed, ModuleNotFoundError) as error:
+    except (RunFailed, DataLost, ModuleNotFoundError) as error:
         raise CommandError(str(error), FAILED) from None
     except MemoryError as error:
         raise CommandError(

@@ -14,8 +14,9 @@ from array_api_compat import is_numpy_array
 from orthoprox import Problem
 from orthoprox._memory import check_memory
 from orthoprox.backends.devices import mover
-from orthoprox.cli.source import Source, find_source
-from orthoprox.maps import LinearMap, as_map
+from orthoprox.blocks import Rows
+from orthoprox.cli.source import Source, Where, find_source
+from orthoprox.maps import Blocked, LinearMap, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthogonal_dictionary, sparse_pca
 
@@ -35,6 +36,7 @@ class SolveRequest:
     seed: int
     folder: Path | None
     prepare: str | None
+    where: Where = field(default_factory=Where)
     device: str | None = None
     library: str | None = None
 
@@ -55,6 +57,8 @@ class NamedProblem:
     """Further numbers of a solution."""
     notes: tuple[str, ...] = ()
     """Remarks for the user."""
+    blocks: Rows | None = None
+    """The data, where they are in blocks."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,11 @@ class Model:
 
 
 def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
-    source = find_source(request.data, seed=request.seed, folder=request.folder, prepare=request.prepare)
-    check_run(max(source.shape), request.components)
+    source = find_source(
+        request.data, seed=request.seed, folder=request.folder, prepare=request.prepare, where=request.where
+    )
+    # of data in blocks only X is held here, unless h acts on the product
+    check_run(source.shape[1] if source.rows is not None else max(source.shape), request.components)
     if not request.elsewhere:
         return source, as_map(source.D, "D")
     move = mover(request.device, request.library)
@@ -76,9 +83,10 @@ def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
         return source, as_map(move(source.D), "D")
     if is_numpy_array(move(np.zeros(1))):
         return source, as_map(source.D, "D")
+    kind = "read in blocks" if source.rows is not None else "sparse"
     raise ValueError(
-        f"{source.about['name']} is sparse, and products with it are SciPy's, on the CPU; leave --device and --library "
-        "out, or give dense data."
+        f"{source.about['name']} is {kind}, and products with it are done on the CPU; leave --device and --library "
+        "out, or give dense data that fit into memory."
     )
 
 
@@ -110,6 +118,8 @@ def _notes(source: Source) -> tuple[str, ...]:
 
 def _variance_explained(B: LinearMap) -> dict[str, Callable[[Any], float]]:
     total = frobenius_squared(B)
+    if isinstance(B, Blocked):
+        return {"variance_explained": lambda X: float((X * B.gram(X)).sum()) / total if total > 0 else 0.0}
     return {"variance_explained": lambda X: float((B(X) ** 2).sum()) / total if total > 0 else 0.0}
 
 
@@ -125,7 +135,7 @@ def _sparse_pca(request: SolveRequest) -> NamedProblem:
     weight = _weight(request, source, 0.1 * B.norm**2 / source.shape[0])
     problem = sparse_pca(B, n_components=request.components, weight=weight, k=request.nonzeros)
     about = {"data": source.about, "weight": weight, "nonzeros_free": request.nonzeros}
-    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source))
+    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source), source.rows)
 
 
 def _nonnegative_pca(request: SolveRequest) -> NamedProblem:
@@ -134,21 +144,21 @@ def _nonnegative_pca(request: SolveRequest) -> NamedProblem:
     weight = _weight(request, source, B.norm**2 / source.shape[0])
     problem = nonnegative_pca(B, n_components=request.components, weight=weight)
     about = {"data": source.about, "weight": weight}
-    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source))
+    return NamedProblem(problem, source.features, about, _variance_explained(B), _notes(source), source.rows)
 
 
 def _dual_pcp(request: SolveRequest) -> NamedProblem:
     _refuse(request, "dual-pcp", "nonzeros", "weight")
     source, B = _data(request)
     problem = dual_pcp(B, codimension=request.components)
-    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source))
+    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source), blocks=source.rows)
 
 
 def _dictionary(request: SolveRequest) -> NamedProblem:
     _refuse(request, "dictionary", "nonzeros", "weight")
     source, B = _data(request)
     problem = orthogonal_dictionary(B, n_components=request.components)
-    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source))
+    return NamedProblem(problem, source.features, {"data": source.about}, notes=_notes(source), blocks=source.rows)
 
 
 def _compressed_modes(request: SolveRequest) -> NamedProblem:

@@ -10,19 +10,22 @@ from typing import Any
 
 import click
 
-from orthoprox import Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
+from orthoprox import Checkpoint, Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
+from orthoprox._extras import extra
 from orthoprox.backends.devices import LIBRARIES
 from orthoprox.cli import INTERRUPTED
 from orthoprox.cli.errors import EXIT_CODES, FAILED
-from orthoprox.cli.models import MODELS, SolveRequest
+from orthoprox.cli.models import MODELS, NamedProblem, SolveRequest
 from orthoprox.cli.options import COUNT, FOLDER, NOT_NEGATIVE, check_writable
 from orthoprox.cli.outcome import describe, summary_of, to_json, write_files
-from orthoprox.cli.source import PREPARE
+from orthoprox.cli.source import PREPARE, Where
 from orthoprox.driver.solve import DEFAULT_SOLVER
 
 CODES = {Status.NOT_FINITE: FAILED, Status.FAILED: FAILED, Status.INTERRUPTED: INTERRUPTED}
 """The exit code after a run that ended so; 0 after the others."""
 ITERATIONS = 1000
+CHECKPOINT = 50
+"""Iterations between two checkpoints of a run on data in blocks."""
 
 
 @click.command(
@@ -85,6 +88,12 @@ ITERATIONS = 1000
     type=click.Choice(LIBRARIES),
     help="Whose arrays are used.  [default: torch on a GPU, else numpy]",
 )
+@click.option(
+    "--memory", help="Read a file in blocks within this budget, as in 4GB.  [default: a quarter of the memory]"
+)
+@click.option("--cluster", metavar="ADDRESS", help="Hold the rows on a Dask cluster, as in tcp://host:8786.")
+@click.option("--local-workers", type=COUNT, help="Hold the rows in so many processes of this machine.")
+@click.option("--resume", type=click.Path(path_type=Path), help="Go on from the checkpoint of a run in blocks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def solve_command(
@@ -104,10 +113,17 @@ def solve_command(
     out: Path,
     device: str | None,
     library: str | None,
+    memory: str | None,
+    cluster: str | None,
+    local_workers: int | None,
+    resume: Path | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Solve MODEL on DATA: the name of a dataset, or your own .npy, .npz, .csv, .mtx or .svmlight file.
+
+    Files that memory cannot hold are read in blocks, and so are .zarr, .parquet, .h5 and .h5ad; such a run keeps
+    OUT/checkpoint.npz to go on from with --resume.
 
     Samples are rows. Writes into OUT the loadings (loadings.npy and .csv, orthonormal columns; loadings_sparse.npy
     and .csv, their partner with exact zeros), summary.json and run.png. Sparse files stay sparse.
@@ -115,16 +131,49 @@ def solve_command(
     method = named(solver, **dict(map(parse_setting, settings)))
     stop = stop_rule(iterations, seconds, tol)
     check_writable(out)
-    request = SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare, device, library)
+    where = Where(memory, start_cluster(cluster, local_workers))
+    request = SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare, where, device, library)
     instance = MODELS[model].build(request)
-    watching = [] if quiet or not sys.stderr.isatty() else [Progress()]
     every = max(1, (iterations or ITERATIONS) // 500)
-    result = solve(instance.problem, method, seed=seed, stop=stop, record=Recorder(every=every), observers=watching)
+    result = solve(
+        instance.problem,
+        method,
+        seed=seed,
+        stop=stop,
+        record=Recorder(every=every),
+        observers=observers(instance, out, quiet=quiet),
+        resume=resume,
+    )
     summary = {"model": model, "seed": seed, **instance.about, **summary_of(result, instance)}
     files = write_files(out, result, instance, summary)
     click.echo(json.dumps(to_json(summary), indent=2) if as_json else describe(result, summary, files))
     if result.status in CODES:
         raise SystemExit(CODES[result.status])
+
+
+def start_cluster(address: str | None, workers: int | None) -> Any:
+    """The address of a cluster, or a client of one that is started here and ends with the command."""
+    if address is None and workers is None:
+        return None
+    if workers is None:
+        return address
+    if address is not None:
+        raise ValueError("--cluster names a cluster and --local-workers starts one; give one of them.")
+    distributed = extra("distributed", "cluster", "--local-workers")
+    context = click.get_current_context()
+    local = distributed.LocalCluster(n_workers=workers, processes=True, dashboard_address=None)
+    context.call_on_close(local.close)
+    client = distributed.Client(local)
+    context.call_on_close(client.close)  # the last is the first to be closed
+    return client
+
+
+def observers(instance: NamedProblem, out: Path, *, quiet: bool) -> list[Any]:
+    """A bar, with the traffic of data in blocks; and for those a checkpoint, since machines may go away."""
+    rows = instance.blocks
+    bar = Progress() if rows is None else Progress(note=lambda: str(rows.traffic))
+    watching: list[Any] = [] if quiet or not sys.stderr.isatty() else [bar]
+    return watching if rows is None else [*watching, Checkpoint(out / "checkpoint.npz", every=CHECKPOINT)]
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orthoprox._memory import memory
+from orthoprox.blocks import Rows, open_rows
+from orthoprox.blocks._open import is_chunked_path
 from orthoprox.datasets import load, read_matrix
 from orthoprox.datasets._prepare import prepare_matrix
-from orthoprox.datasets.files import looks_like_file
+from orthoprox.datasets.files import file_ending, looks_like_file
+from orthoprox.maps import Blocked
 
 PREPARE = ("paper", "centre", "raw")
 
@@ -26,9 +30,33 @@ class Source:
     divisor: float
     """What the numbers were divided by, because their squares would have been lost."""
 
+    rows: Rows | None = None
+    """The rows of data in blocks."""
 
-def find_source(text: str, *, seed: int, folder: Path | None, prepare: str | None) -> Source:
-    """Load a file, if the text looks like one, else a dataset."""
+
+@dataclass(frozen=True)
+class Where:
+    """How data in blocks are held: in this process within a budget, or by a cluster."""
+
+    memory: str | None = None
+    client: Any = None
+
+    @property
+    def asked(self) -> bool:
+        return self.memory is not None or self.client is not None
+
+
+def find_source(
+    text: str, *, seed: int, folder: Path | None, prepare: str | None, where: Where | None = None
+) -> Source:
+    """Load a file, if the text looks like one, else a dataset; a large one, or one asked for so, is read in blocks."""
+    where = Where() if where is None else where
+    if _is_in_blocks(text, where):
+        return _blocks(text, prepare or "centre", where)
+    if where.asked:
+        raise ValueError(
+            f"--memory, --cluster and --local-workers are for files that are read in blocks; given {text}."
+        )
     if looks_like_file(text):
         A, names = read_matrix(text)
         how = prepare or "centre"
@@ -41,3 +69,20 @@ def find_source(text: str, *, seed: int, folder: Path | None, prepare: str | Non
     about |= {"prepare": prepare or "the dataset's own", "shape": list(data.X.shape), "notes": list(data.notes)}
     D, divisor = (data.X, 1.0) if prepare is None else prepare_matrix(data.X, prepare)
     return Source(D, data.X.shape, data.columns, about, divisor)
+
+
+def _is_in_blocks(text: str, where: Where) -> bool:
+    """Whether a file is read in blocks: asked for, or of a format that is read in no other way, or too large."""
+    if not is_chunked_path(text):
+        return False
+    if where.asked or not file_ending(text) or os.path.isdir(text):
+        return True
+    return os.path.isfile(text) and os.path.getsize(text) > memory() // 4
+
+
+def _blocks(text: str, how: str, where: Where) -> Source:
+    rows = open_rows(text, memory=where.memory, client=where.client)
+    D = Blocked(rows, centre=how != "raw", scale="unit" if how == "paper" else None)
+    about: dict[str, Any] = {"name": Path(text).name, "source": os.path.realpath(text), "prepare": how}
+    about |= {"divided_by": 1.0, "shape": list(rows.shape), "blocks": rows.source.count}
+    return Source(D, rows.shape, rows.source.names or range(rows.shape[1]), about, 1.0, rows)

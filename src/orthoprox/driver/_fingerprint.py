@@ -23,6 +23,7 @@ from array_api_compat import is_array_api_obj
 
 from orthoprox._fields import cached_property
 from orthoprox.backends import backend_of
+from orthoprox.blocks import ArrayBlocks, Rows
 from orthoprox.maps import LinearMap
 from orthoprox.maps.operator import is_operator
 from orthoprox.maps.sparse import is_sparse
@@ -94,6 +95,11 @@ def _parts(value: Any) -> Parts:
         by_rows = value.tocsr()
         indices = (("indices", by_rows.indices.astype(np.int64)), ("indptr", by_rows.indptr.astype(np.int64)))
         yield from (("shape", value.shape), ("data", by_rows.data), *indices)
+    elif isinstance(value, Rows):
+        # neither where the data lie nor who computes: the same file may be elsewhere on another machine
+        source = value.source
+        yield from (("shape", source.shape), ("bounds", source.bounds), ("stamp", source.stamp))
+        yield from (("array", source.array),) if isinstance(source, ArrayBlocks) else ()
     elif isinstance(value, functools.partial):
         yield from (("func", value.func), ("args", value.args), *sorted(value.keywords.items()))
     elif isinstance(value, types.MethodType):

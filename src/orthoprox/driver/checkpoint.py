@@ -23,6 +23,7 @@ from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.blocks import DataLost
 from orthoprox.driver._encoding import Decoder, encode
 from orthoprox.driver._fingerprint import digest, fingerprint
 from orthoprox.driver._interrupts import Interrupts
@@ -105,7 +106,7 @@ def save(path: str | os.PathLike[str], now: Snapshot, problem: dict[str, str]) -
         "settings": digest(now.solver),
         "problem": problem,
         "shape": [now.problem.M.n, now.problem.M.r],
-        "objective": _objective(now.problem, now.X),
+        "objective": _known_objective(now),
         "state": state,
     }
     entries: dict[str, Any] = {f"array{i}": backend_of(a).to_numpy(a) for i, a in enumerate(arrays)}
@@ -114,6 +115,14 @@ def save(path: str | os.PathLike[str], now: Snapshot, problem: dict[str, str]) -
     entries["digest"] = np.array(digest(entries))
     with replacing(path) as file:
         np.savez(file, **entries)
+
+
+def _known_objective(now: Snapshot) -> float:
+    """F at the point; as the state carries it where the data have gone, which is when a checkpoint is needed most."""
+    try:
+        return _objective(now.problem, now.X)
+    except DataLost:
+        return float(now.objective)
 
 
 def _objective(problem: Problem, X: Array) -> float:

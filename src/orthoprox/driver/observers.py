@@ -130,12 +130,20 @@ class Progress:
         Standard error by default.
     every : float
         Seconds between two refreshes; each one measures, which takes time.
+    note : callable, optional
+        Gives words to add, such as the traffic of data in blocks.
     """
 
     def __init__(
-        self, *, always: bool = False, label: str | None = None, file: TextIO | None = None, every: float = 0.1
+        self,
+        *,
+        always: bool = False,
+        label: str | None = None,
+        file: TextIO | None = None,
+        every: float = 0.1,
+        note: Callable[[], str] | None = None,
     ) -> None:
-        self.always, self.label, self.file, self.every = always, label, file, every
+        self.always, self.label, self.file, self.every, self.note = always, label, file, every, note
         self._bar: Any = None
         self._next = 0.0
 
@@ -153,7 +161,8 @@ class Progress:
 
     def _show(self, now: Snapshot) -> None:
         self._bar.n = now.t
-        self._bar.set_postfix_str(f"F {now.objective:.6g}, Crit {now.criticality:.1e}", refresh=False)
+        more = "" if self.note is None else f", {self.note()}"
+        self._bar.set_postfix_str(f"F {now.objective:.6g}, Crit {now.criticality:.1e}{more}", refresh=False)
         self._bar.refresh()
 
     def close(self, now: Snapshot) -> None:

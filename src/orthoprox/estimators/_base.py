@@ -19,8 +19,18 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, RunFailed, Status
+from orthoprox.estimators._blocks import each_block, is_blocked, read_rows, sum_blocks
 from orthoprox.estimators._device import fitting, is_elsewhere, like_input
-from orthoprox.estimators._input import Samples, about, column_means, float_types, read_samples, share_kept, validate
+from orthoprox.estimators._input import (
+    Samples,
+    about,
+    column_means,
+    float_types,
+    kept_of,
+    read_samples,
+    share_kept,
+    validate,
+)
 from orthoprox.estimators._stages import SUCCESSES, Stage, run_stages
 from orthoprox.estimators._stop import ScaledCritical
 from orthoprox.estimators._units import affine, times_power
@@ -91,6 +101,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     _least_samples: ClassVar[int] = 2
     _optional_components: ClassVar[bool] = False  # whether n_components may be None, for as many as possible
     _share_components: ClassVar[bool] = False  # whether it may be a share of the variance
+    _by_covariance: ClassVar[bool] = False  # whether a fit needs nothing but the mean and the covariance
     n_components: Any
     solver: str | Solver[Any]
     max_iter: int
@@ -170,7 +181,8 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ----------
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
             The samples. A sparse matrix stays sparse. With scikit-learn's ``array_api_dispatch`` an array of PyTorch,
-            CuPy or JAX stays on its device, and the fitted attributes are arrays of that library there.
+            CuPy or JAX stays on its device, and the fitted attributes are arrays of that library there. Or samples in
+            blocks: a path, Dask, Zarr, HDF5, AnnData, or what ``orthoprox.blocks.open_rows`` gives.
         y : ignored
         """
         with fitting(self, X):
@@ -181,6 +193,8 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _read(self, X: Any) -> Samples:
         """Check the settings, then the samples."""
         self._check_settings()
+        if self._by_covariance and is_blocked(X):
+            return read_rows(self, X, self._least_samples)
         return read_samples(self, X, self._location, self._least_samples)
 
     def _fit(self, data: Samples) -> None:
@@ -326,6 +340,8 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         array, shape (n_samples, n_components)
         """
         check_is_fitted(self)
+        if is_blocked(X):
+            return each_block(self, X, self._scores)
         return self._scores(validate(self, X, fitting=False))
 
     def _scores(self, X: Any) -> Array:
@@ -367,7 +383,15 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         y : ignored
         """
         check_is_fitted(self)
+        if is_blocked(X):
+            kept, total = sum_blocks(self, X, self._kept)
+            return float(kept / total) if total > 0 else 1.0
         return share_kept(self._prepared(validate(self, X, fitting=False)), self.components_)
+
+    def _kept(self, X: Any) -> Array:
+        """The squares of samples that the components keep, and all of them, in units of ``scale_``."""
+        data = self._prepared(X)
+        return kept_of(data, self.components_) * (math.ldexp(1.0, data.exponent) / self.scale_) ** 2
 
     @property
     def _n_features_out(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from orthoprox._fields import DERIVED, cached_property, replace
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.blocks import Rows, is_chunked
 from orthoprox.estimators._device import dispatches, host, is_elsewhere, numpy_dtype, place
 from orthoprox.estimators._remainder import Remainder
 from orthoprox.estimators._units import exponent, times_power
@@ -156,6 +158,10 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
 
     The array is one of NumPy, unless scikit-learn was told to dispatch on the library of X.
     """
+    if isinstance(X, (Rows, str, Path)) or is_chunked(X):
+        from orthoprox.estimators._blocks import gather
+
+        X = gather(estimator, X)
     try:
         return validate_data(
             estimator,
@@ -274,5 +280,10 @@ def _is_rounding(sizes: Array, mean: Array) -> Array:
 
 def share_kept(data: Samples, components: Array) -> float:
     """The share of the sum of squares that lies in the span of orthonormal components; 1 where there is nothing."""
-    kept = float(np.sum(data.squares(components.T)))
-    return kept / data.total_squares if data.total_squares > 0 else 1.0
+    kept, total = kept_of(data, components)
+    return float(kept / total) if total > 0 else 1.0
+
+
+def kept_of(data: Samples, components: Array) -> Array:
+    """The sum of squares that lies in the span of orthonormal components, and that of all."""
+    return np.array([np.sum(data.squares(components.T)), data.total_squares])

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from orthoprox._types import Array
 from orthoprox.driver import Result, Rule, Snapshot, Status
 from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._blocks import each_block, is_blocked
 from orthoprox.estimators._device import host, like_input
 from orthoprox.estimators._input import Samples, about, column_means, no_centre, validate
 from orthoprox.estimators._signs import choose_signs
@@ -151,7 +152,12 @@ class RobustTransformer(OrthogonalTransformer):
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        data = about(validate(self, X, fitting=False), self.location_)
+        if is_blocked(X):
+            return each_block(self, X, self._distances_of)
+        return self._distances_of(validate(self, X, fitting=False))
+
+    def _distances_of(self, X: Any) -> Array:
+        data = about(X, self.location_)
         return np.asarray(data.to_data(self._distances(data, self.components_.T)))
 
     @like_input

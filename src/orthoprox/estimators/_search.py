@@ -14,6 +14,7 @@ from orthoprox.covariance import Covariance, DeviceCovariance, SampleCovariance,
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, RunFailed, Status, solve
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
+from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._device import host_result, is_elsewhere, start_for
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import run_stages
@@ -23,6 +24,8 @@ from orthoprox.supports import Progress, find_components
 
 def covariance_of(data: Samples) -> Covariance:
     """Products with the covariance of samples, in double precision."""
+    if isinstance(data, BlockSamples):
+        return data.covariance
     if is_elsewhere(data.X):
         xp = array_namespace(data.X)
         return DeviceCovariance(xp.astype(data.X, xp.float64, copy=False), data.degrees_of_freedom)

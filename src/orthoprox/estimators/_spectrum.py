@@ -9,12 +9,16 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from orthoprox._fields import replace
 from orthoprox._namespace import array_namespace
+from orthoprox._subspace import leading_eigenvectors
 from orthoprox._types import Array
+from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._device import host
 from orthoprox.estimators._input import Samples
 
 _FORMED = 1000  # the largest Gram matrix whose eigenvalues all come at once
 _BLOCK = 256
+_ALL_VALUES = 5000  # the most features in blocks whose principal variances are all computed
+_STEPS = 30  # of subspace iteration, each a pass over samples in blocks
 
 
 def rank_of(data: Samples, most: int) -> int:
@@ -34,12 +38,14 @@ def rank_of(data: Samples, most: int) -> int:
 
 def is_formed(data: Samples) -> bool:
     """Whether the smaller Gram matrix is small enough to compute all of its eigenvalues."""
-    return min(data.n_samples, data.n_features) <= _FORMED
+    return min(data.n_samples, data.n_features) <= _FORMED and not isinstance(data, BlockSamples)
 
 
 def principal_shares(data: Samples, r: int) -> Array:
     """The share of the variance that each of the first r principal components keeps; zero beyond the rank."""
     k = min(data.n_samples, data.n_features)
+    if isinstance(data, BlockSamples):
+        return _shares_in_passes(data, r)
     if is_formed(data) or k <= 2 * r:
         squares = np.linalg.eigvalsh(_gram(data))[::-1][:r]
     else:
@@ -51,8 +57,20 @@ def principal_shares(data: Samples, r: int) -> Array:
     return shares
 
 
+def _shares_in_passes(data: BlockSamples, r: int) -> Array:
+    """The same by subspace iteration: each step is one pass over the samples, for all components at once."""
+    C = data.covariance
+    found = leading_eigenvectors(C.product, C.n, r, np.empty(0), tolerance=1e-6, steps=_STEPS)
+    return np.clip(np.asarray(found.values), 0.0, None) * data.degrees_of_freedom / data.total_squares
+
+
 def components_for(data: Samples, share: float) -> int:
     """The least number of principal components that keep this share of the variance; of a sketch, without its rest."""
+    if isinstance(data, BlockSamples) and data.n_features > _ALL_VALUES:
+        raise ValueError(
+            f"A share of the variance needs all variances of {data.n_features} principal components, which takes too "
+            "many passes over samples in blocks. Give the number of components, or fewer features."
+        )
     inside = data if data.remainder is None else replace(data, remainder=None)
     shares = np.clip(np.linalg.eigvalsh(_gram(inside))[::-1], 0.0, None) / data.total_squares
     return min(int(np.searchsorted(np.cumsum(shares), share * (1 - 1e-12))) + 1, len(shares))
@@ -77,5 +95,5 @@ def _gram(data: Samples) -> Array:
 def _gram_product(data: Samples, Y: Array) -> Array:
     B, Y = data.rough, data.place(np.asarray(Y, dtype=data.like.dtype))
     if data.n_features <= data.n_samples:
-        return np.asarray(host(B.adjoint(B(Y))))
+        return np.asarray(host(B.gram(Y)))
     return np.asarray(host(B(B.adjoint(Y))))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from orthoprox._fields import replace
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._device import host, is_elsewhere
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._units import exponent, times_power
@@ -21,6 +23,8 @@ _FAR = 100.0  # a ratio of standard deviations; that of the variances is its squ
 
 def standard_deviations(data: Samples) -> Array:
     """The standard deviation of every feature, in the units of the data, by the divisor of ``explained_variance_``."""
+    if isinstance(data, BlockSamples):
+        return data.deviations
     X, m = data.X, data.n_samples
     if is_sparse(X):
         D = X.data - data.rest[X.indices]
@@ -46,6 +50,8 @@ def divide(data: Samples, scale: Array) -> Samples:
 
     Mantissas and powers of two are divided apart, so that nothing overflows. A sparse X stays sparse.
     """
+    if isinstance(data, BlockSamples):
+        return cast(Samples, data.divided(scale))
     mantissa, powers = np.frexp(scale)
     X, rest, left = data.X, data.rest, data.remainder
     columns = np.unique(X.indices) if is_sparse(X) else np.flatnonzero(host(array_namespace(X).any(X != 0, axis=0)))

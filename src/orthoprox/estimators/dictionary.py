@@ -16,6 +16,7 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule
 from orthoprox.estimators._base import OrthogonalTransformer
+from orthoprox.estimators._blocks import each_block, is_blocked
 from orthoprox.estimators._device import host, is_elsewhere, like_input
 from orthoprox.estimators._input import Samples, about, no_centre, validate
 from orthoprox.estimators._signs import choose_signs
@@ -248,6 +249,8 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         array, shape (n_samples, n_components)
         """
         check_is_fitted(self)
+        if is_blocked(X):
+            return each_block(self, X, lambda block: self._encode(about(block, self.mean_)))
         return self._encode(about(validate(self, X, fitting=False), self.mean_))
 
     def _encode(self, data: Samples) -> Array:

@@ -85,6 +85,7 @@ class NonnegativePCA(StreamingTransformer, NonnegativeTransformer):
     """
 
     _lazy = StreamingTransformer._lazy | {"explained_variance_", "explained_variance_ratio_", "labels_"}
+    _by_covariance = True
 
     def __init__(
         self,

@@ -169,6 +169,7 @@ class SparsePCA(StreamingTransformer):
     """
 
     _share_components = True
+    _by_covariance = True
     _bounded = True
     _lazy = StreamingTransformer._lazy.union(
         ("adjusted_variance_ratio_", "explained_variance_", "explained_variance_ratio_", "feature_scale_"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orthoprox.maps._base import LinearMap, Product, Scaled, Sum, as_map
+from orthoprox.maps.blocked import Blocked
 from orthoprox.maps.centred import Centred
 from orthoprox.maps.difference import Difference
 from orthoprox.maps.gram import Gram
@@ -19,6 +20,7 @@ __all__ = [
     "Matrix",
     "Sparse",
     "Operator",
+    "Blocked",
     "Centred",
     "ScaledRows",
     "Gram",

@@ -7,7 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
+from orthoprox.blocks import Rows, is_chunked
 
 
 class LinearMap(abc.ABC):
@@ -50,6 +52,20 @@ class LinearMap(abc.ABC):
     @abc.abstractmethod
     def cost(self, n: int) -> int:
         """Multiplications in A(X) for each column of X, to compare ways of computing the same."""
+
+    def gram(self, X: Array) -> Array:
+        """A.adjoint(A(X)): where the data are far away, in one pass over them."""
+        return self.adjoint(self(X))
+
+    def form_gram(self) -> Array:
+        """The matrix of A*A, for a product from the left with a known number of columns."""
+        from orthoprox.maps._host import identity_blocks, like_of
+
+        n = self.columns
+        assert n is not None  # the caller knows
+        like = like_of(self)
+        blocks = [self.gram(E) for E in identity_blocks(n, self.rows(n), like)]
+        return array_namespace(like).concat(blocks, axis=1)
 
     def shape(self, n: int, r: int) -> tuple[int, int]:
         """The shape of A(X) when X is n by r."""
@@ -228,7 +244,8 @@ class Scaled(_Combination):
 
 
 def as_map(B: Any, name: str = "B") -> LinearMap:
-    """A map from what users have at hand: a map, an array, a SciPy sparse matrix or a LinearOperator."""
+    """A map from what users have at hand: a map, an array, a sparse matrix, a LinearOperator or data in blocks."""
+    from orthoprox.maps.blocked import Blocked
     from orthoprox.maps.matrix import Matrix
     from orthoprox.maps.operator import Operator, is_operator
     from orthoprox.maps.sparse import Sparse, is_sparse
@@ -239,6 +256,8 @@ def as_map(B: Any, name: str = "B") -> LinearMap:
         return Sparse(B, name=name)
     if is_operator(B):
         return Operator(B)
+    if isinstance(B, Rows) or is_chunked(B):
+        return Blocked(B)
     return Matrix(B, name=name)
 
 

@@ -10,6 +10,7 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import beside, identity_blocks, like_of
+from orthoprox.maps.blocked import Blocked
 from orthoprox.maps.centred import Centred
 from orthoprox.maps.matrix import Matrix
 from orthoprox.maps.sparse import Sparse
@@ -28,6 +29,8 @@ def squared_column_norms(A: LinearMap) -> Array:
         return array_namespace(A.B).vecdot(A.B, A.B, axis=-2)
     if isinstance(A, Sparse):
         return _sums(A.B.multiply(A.B))
+    if isinstance(A, Blocked):
+        return A.column_squares
     if isinstance(A, Centred) and isinstance(A.B, Sparse):
         return _columns_of_centred(A, A.B)
     if isinstance(A, Stack) and all(isinstance(part, (Matrix, Sparse)) for part in A.maps):

@@ -12,6 +12,7 @@ from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.maps._base import LinearMap
 from orthoprox.maps._host import beside, identity_blocks, like_of
+from orthoprox.maps.blocked import Blocked
 from orthoprox.maps.centred import Centred
 from orthoprox.maps.matrix import Matrix
 from orthoprox.maps.sparse import Sparse
@@ -32,6 +33,8 @@ def frobenius_squared(A: LinearMap) -> float:
         return float(np.sum(np.square(A.B.data, dtype=np.float64)))
     if isinstance(A, Stack) and all(part.columns is not None for part in A.maps):
         return math.fsum(frobenius_squared(part) for part in A.maps)
+    if isinstance(A, Blocked):
+        return A.squares
     if isinstance(A, Centred):
         square = _norm_of_centred(A, n)
         if square is not None:

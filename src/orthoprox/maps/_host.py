@@ -14,6 +14,7 @@ from orthoprox._fields import parts
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.blocks import Rows
 from orthoprox.maps._base import LinearMap
 
 BLOCK = 256
@@ -50,7 +51,7 @@ def like_of(A: LinearMap) -> Array:
             xp = array_namespace(part)
             dtype = part.dtype if xp.isdtype(part.dtype, "real floating") else None
             return xp.zeros((1, 1), dtype=dtype, device=device(part))
-        if _of_scipy(part):
+        if _of_scipy(part) or isinstance(part, Rows):
             own = np.dtype(np.float64 if part.dtype is None else part.dtype)
             host = np.promote_types(np.dtype(np.float32) if host is None else host, own)
     return np.zeros((1, 1), dtype=np.float64 if host is None else host)

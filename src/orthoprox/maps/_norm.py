@@ -20,6 +20,8 @@ STEPS = 50
 RISK = 1e-8
 """The probability that the bound for a larger map is too small."""
 
+_STARTS, _PASSES = 16, 12  # of Lanczos runs side by side, where a product is a pass over the data
+
 _Product = Callable[[Array], Array]
 
 
@@ -103,6 +105,52 @@ def _lanczos_bound(gram: _Product, size: int, like: Array) -> float:
     theta = _largest_ritz_value(gram, _start(size, like), STEPS)
     root_eps = math.log(1.648 * math.sqrt(size) / RISK) / (2 * STEPS - 1)
     return math.sqrt(theta / (1.0 - root_eps**2))
+
+
+def norm_in_passes(gram: _Product, size: int, ceiling: float) -> float:
+    """An upper bound on the norm from few products with A'A, each of which may have many columns.
+
+    Several Lanczos runs from independent starts go side by side, and all have to fail for the bound to fail: with
+    probability p each, p to their number together. So each may take a risk of 0.3, and twelve steps are enough.
+
+    Parameters
+    ----------
+    gram : callable
+        X -> A'(A X), of NumPy arrays.
+    size : int
+        The rows of X.
+    ceiling : float
+        A bound that always holds, such as the Frobenius norm.
+    """
+    if ceiling == 0.0:
+        return 0.0
+    starts = np.random.default_rng(size).standard_normal((size, _STARTS))
+    theta = _side_by_side(lambda V: gram(V / ceiling) / ceiling, starts / np.linalg.norm(starts, axis=0))
+    root_eps = math.log(1.648 * math.sqrt(size) / RISK ** (1 / _STARTS)) / (2 * _PASSES - 1)
+    if root_eps >= 1:
+        return ceiling
+    return ceiling * min(1.0, math.sqrt(theta / (1.0 - root_eps**2)))
+
+
+def _side_by_side(gram: _Product, Q: Any) -> float:
+    """The largest Ritz value of several Lanczos runs, which share each product."""
+    bases = [[Q[:, j : j + 1]] for j in range(Q.shape[1])]
+    images: list[list[Any]] = [[] for _ in bases]
+    for step in range(min(_PASSES, len(Q))):
+        W = gram(np.concatenate([basis[-1] for basis in bases], axis=1))
+        for j, (basis, image) in enumerate(zip(bases, images, strict=True)):
+            if len(image) < step:  # its Krylov space is complete
+                continue
+            image.append(W[:, j : j + 1])
+            found = _new_direction(W[:, j : j + 1], np.concatenate(basis, axis=1))
+            if found is not None:
+                basis.append(found[0])
+    top = 0.0
+    for basis, image in zip(bases, images, strict=True):
+        V, W = np.concatenate(basis[: len(image)], axis=1), np.concatenate(image, axis=1)
+        T = V.T @ W
+        top = max(top, float(np.linalg.eigvalsh((T + T.T) / 2)[-1]))
+    return top
 
 
 def _largest_ritz_value(gram: _Product, start: Array, steps: int) -> float:

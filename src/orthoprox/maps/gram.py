@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orthoprox._fields import DERIVED, derive
-from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, as_map
-from orthoprox.maps._host import identity_blocks, like_of
+from orthoprox.maps._host import like_of
 from orthoprox.maps._norm import check_norm, check_square, norm_bound
 from orthoprox.maps._there import beside_data
-from orthoprox.maps.matrix import Matrix
+from orthoprox.maps.blocked import Blocked
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +59,13 @@ class Gram(LinearMap):
         n = self.B.columns
         if n is None or not self.B.left:
             return None
-        wanted = n * n <= self.B.cost(n) if self.form is None else self.form
+        if self.form is not None:
+            wanted = self.form
+        else:
+            wanted = self.B.data.forms if isinstance(self.B, Blocked) else n * n <= self.B.cost(n)
         if not wanted:
             return None
-        if isinstance(self.B, Matrix):
-            return self.B.B.T @ self.B.B
-        like = like_of(self.B)
-        blocks = [self.B.adjoint(self.B(E)) for E in identity_blocks(n, self.B.rows(n), like)]
-        return array_namespace(like).concat(blocks, axis=1)
+        return self.B.form_gram()
 
     def _bound(self) -> float:
         if self.H is None:
@@ -90,7 +88,7 @@ class Gram(LinearMap):
 
     def __call__(self, X: Array) -> Array:
         if self.H is None:
-            return self.B.adjoint(self.B(X))
+            return self.B.gram(X)
         # B'B lives where the data do, that of a sparse matrix in NumPy, and X may not
         H = self.H
         return H @ X if type(X) is type(H) else beside_data(lambda V: H @ V, X, H)

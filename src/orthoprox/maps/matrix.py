@@ -65,6 +65,9 @@ class Matrix(LinearMap):
     def adjoint(self, Z: Array) -> Array:
         return self.B.T @ Z if type(Z) is type(self.B) else beside_data(lambda V: self.B.T @ V, Z, self.B)
 
+    def form_gram(self) -> Array:
+        return self.B.T @ self.B
+
     def rows(self, n: int) -> int:
         return int(self.B.shape[0])
 

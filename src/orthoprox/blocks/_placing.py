@@ -1,0 +1,130 @@
+"""Which worker holds which groups of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from orthoprox.blocks._shard import Group, Node
+
+SLOW = 2.0
+"""How many times as long as the others a worker may take for its rows before some are given to others."""
+STEADY = 5
+"""For so many products in a row."""
+
+
+class Placing:
+    """Groups and the shards that hold them.
+
+    Parameters
+    ----------
+    groups : sequence of groups
+        All there are.
+    """
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._all = {k: (k, blocks) for k, blocks in groups}
+        self._held: dict[Node, set[int]] = {}
+        self._pace: dict[str, float] = {}  # seconds for a group, of each worker
+        self._slow = 0
+        self.seen: set[str] = set()
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The shards, in the order of their rows."""
+        return sorted(self._held, key=lambda node: min(self._held[node], default=0))
+
+    @property
+    def homeless(self) -> list[Group]:
+        """The groups that no shard holds."""
+        there = set().union(*self._held.values()) if self._held else set()
+        return [group for k, group in self._all.items() if k not in there]
+
+    def place(self, node: Node, groups: Sequence[Group]) -> None:
+        """A shard holds groups now."""
+        self._held[node] = {k for k, _ in groups}
+        self.seen.add(node.address)
+
+    def lose(self, node: Node) -> None:
+        """A shard has gone."""
+        self._held.pop(node, None)
+        self._pace.pop(node.address, None)
+
+    def leave(self, groups: Sequence[Group], address: str) -> list[tuple[Node, list[int]]]:
+        """Take groups from those that held them elsewhere; whom to tell."""
+        moved, told = {k for k, _ in groups}, []
+        for node in [node for node in self._held if node.address != address]:
+            gone = self._held[node] & moved
+            if gone:
+                self._held[node] -= gone
+                told.append((node, sorted(gone)))
+        return told
+
+    def homes(self, alive: dict[str, Any]) -> list[tuple[list[Group], str]]:
+        """Where homeless groups should go: neighbours together, and to workers that hold few."""
+        load = self._load(alive)
+        homeless, shares = self.homeless, []
+        wanted = self._even({address: load[address] for address in sorted(load)}, len(homeless))
+        for address, number in wanted.items():
+            if number:
+                shares.append((homeless[:number], address))
+                homeless = homeless[number:]
+        return shares
+
+    def _load(self, alive: dict[str, Any]) -> dict[str, int]:
+        load = dict.fromkeys(alive, 0)
+        for node, held in self._held.items():
+            if node.address in load:
+                load[node.address] += len(held)
+        return load
+
+    def _even(self, load: dict[str, int], number: int) -> dict[str, int]:
+        """How many of so many groups each worker takes, one after the other to the one with the least to do."""
+        given = dict.fromkeys(load, 0)
+        for _ in range(number):
+            least = min(load, key=lambda address: (load[address] + given[address] + 1) * self._pace.get(address, 1.0))
+            given[least] += 1
+        return given
+
+    def learn(self, seconds: dict[str, float]) -> None:
+        """How long each worker took for a product."""
+        load = self._load(dict.fromkeys(seconds))
+        self._last = {address: s / max(load[address], 1) for address, s in seconds.items()}
+        usual = median(self._last.values())
+        self._slow = self._slow + 1 if max(self._last.values()) > SLOW * usual > 1e-3 else 0
+
+    def moves(self, alive: dict[str, Any]) -> list[tuple[list[Group], str]]:
+        """Groups to move: to workers that have joined, and from one that has been slow for long; often none."""
+        load = self._load(alive)
+        idle = [address for address in alive if load[address] == 0]
+        slow = self._slow >= STEADY and len(load) > 1
+        if slow:
+            self._pace, self._slow = dict(self._last), 0
+            scale = median(self._pace.values())
+            self._pace = {address: pace / scale for address, pace in self._pace.items()}
+        if not (idle or slow):
+            return []
+        goal = self._even(dict.fromkeys(load, 0), len(self._all))
+        spare: list[Group] = []
+        for node in reversed(self.nodes):
+            over = load[node.address] - goal.get(node.address, 0)
+            take = sorted(self._held[node])[len(self._held[node]) - max(0, min(over, len(self._held[node]))) :]
+            load[node.address] -= len(take)
+            spare += [self._all[k] for k in take]
+        spare.sort()
+        shares = []
+        for address in sorted(load):
+            number = goal[address] - load[address]
+            if number > 0 and spare:
+                shares.append((spare[:number], address))
+                spare = spare[number:]
+        return shares
+
+
+def tree_of(nodes: Sequence[Node]) -> Node:
+    """A binary tree of shards: each asks the two halves of those after it, so that all are reached in few hops."""
+    first, rest = nodes[0], nodes[1:]
+    half = (len(rest) + 1) // 2
+    below = tuple(tree_of(part) for part in (rest[:half], rest[half:]) if part)
+    return Node(first.address, first.key, below)

@@ -1,0 +1,173 @@
+"""Rows on a Dask cluster: the digits of one process, and what happens when machines go away. Needs dask.distributed."""
+
+import contextlib
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from backends.needs import need
+from orthoprox import Checkpoint, Iterations, RunFailed, SparsePCA, solve
+from orthoprox.blocks import BlockUnreadable, ClusterLost, _cluster, open_rows
+from orthoprox.blocks._tasks import Adjoint, Apply, GramProduct
+from orthoprox.maps import Blocked
+from orthoprox.models import sparse_pca
+
+pytestmark = pytest.mark.backends
+RNG = np.random.default_rng(8)
+D = RNG.standard_normal((900, 3)) @ RNG.standard_normal((3, 12)) + RNG.standard_normal((900, 12)) / 2 + 2
+S = csr_array(np.where(RNG.random(D.shape) < 0.3, D, 0))
+X = RNG.standard_normal((12, 4))
+BLOCK = 3000
+
+
+@contextlib.contextmanager
+def started(config, workers, *, processes=True):
+    """A cluster of this machine and its client."""
+    distributed = need("distributed", config)
+    settings = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": "2GB", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=workers, processes=processes, **settings) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def two(request):
+    """Two workers, each a process."""
+    with started(request.config, 2) as found:
+        yield found
+
+
+@pytest.fixture
+def file(tmp_path):
+    np.save(tmp_path / "rows.npy", D)
+    return tmp_path / "rows.npy"
+
+
+def kill_one(client, number=0):
+    """SIGKILL to the process of a worker."""
+    pids = sorted(client.run(os.getpid).items())
+    os.kill(pids[number % len(pids)][1], signal.SIGKILL)
+
+
+def in_passes(rows):
+    """A problem whose every product goes to the rows."""
+    return sparse_pca(Blocked(rows, centre=True, norm=300.0), n_components=4, weight=0.05)
+
+
+def run(rows, steps=60, **settings):
+    return solve(in_passes(rows), "oadmm-ep", seed=1, stop=Iterations(steps), **settings)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+def test_results_have_the_digits_of_one_process_whoever_holds_the_rows(workers, request):
+    with started(request.config, workers, processes=False) as (_, client):
+        for data in (D, S):
+            here, there = (open_rows(data, block=BLOCK, client=where) for where in (False, client))
+            assert here.source.count >= 7
+            for task in (GramProduct(X, here.centring), GramProduct(X), Adjoint(np.ones((900, 2)))):
+                assert np.array_equal(here.total(task), there.total(task))
+            assert np.array_equal(here.stack(Apply(X)), there.stack(Apply(X)))
+            assert np.array_equal(here.second.squares, there.second.squares)
+            assert there.traffic.workers == min(workers, here.source.count)
+            one, other = (SparsePCA(n_components=2, n_nonzero=8).fit(rows) for rows in (data, there))
+            assert np.abs(one.components_ - other.components_).max() < 1e-10
+            assert np.abs(one.transform(data) - other.transform(there)).max() < 1e-10
+
+
+def test_dask_collections_go_to_the_client_that_is_current(two, request):
+    need("dask", request.config)
+    import dask.array
+
+    array = dask.array.from_array(D, chunks=(100, 5))
+    whole = SparsePCA(n_components=2, n_nonzero=8).fit(D)
+    _, client = two
+    with client.as_current():
+        rows = open_rows(array)
+        model = SparsePCA(n_components=2, n_nonzero=8).fit(array)
+        for data in (S, D):
+            futures = client.scatter([data[:300], data[300:350], data[350:]])
+            assert np.abs(open_rows(futures).total(GramProduct(X)) - data.T @ (data @ X)).max() < 1e-8
+        persisted = open_rows(array.persist())
+        assert np.abs(persisted.total(GramProduct(X)) - D.T @ (D @ X)).max() < 1e-8
+    assert "2 workers" in repr(rows)
+    assert np.abs(model.components_ - whole.components_).max() < 1e-10
+
+
+@pytest.mark.parametrize("at", [0, 17])
+def test_a_worker_killed_in_mid_solve_changes_no_digit(two, file, at):
+    _, client = two
+    calm = run(open_rows(file, form=False, block=BLOCK))
+    rows = open_rows(file, form=False, block=BLOCK, client=client)
+    rows.total(GramProduct(X))
+    killed = []
+
+    def strike(now):
+        if now.t == at and not killed:
+            killed.append(now.t)
+            kill_one(client, at)
+
+    result = run(rows, observers=[strike])
+    assert killed == [at]
+    assert np.array_equal(result.X, calm.X)
+    assert result.objective == calm.objective
+
+
+def test_a_worker_that_joins_takes_over_rows_and_one_that_leaves_gives_them_back(request, file, monkeypatch):
+    monkeypatch.setattr(_cluster, "LOOK", 0.2)
+    with started(request.config, 1, processes=False) as (cluster, client):
+        rows = open_rows(file, form=False, block=BLOCK, client=client)
+        before = rows.total(GramProduct(X))
+        for workers in (3, 1):
+            cluster.scale(workers)
+            for _ in range(100):
+                assert np.array_equal(rows.total(GramProduct(X)), before)
+                if rows.traffic.workers == workers:
+                    break
+                time.sleep(0.1)
+            rows.total(GramProduct(X))
+            assert rows.traffic.workers == workers
+
+
+def test_a_lost_scheduler_leaves_a_checkpoint_from_which_another_cluster_goes_on(request, file, tmp_path, monkeypatch):
+    monkeypatch.setattr(_cluster, "ANSWER", 3.0)
+    saved = tmp_path / "run.npz"
+    calm = run(open_rows(file, form=False, block=BLOCK))
+    with started(request.config, 2) as (cluster, client):
+        rows = open_rows(file, form=False, block=BLOCK, client=client)
+
+        def strike(now):
+            if now.t == 20:
+                cluster.close()
+
+        since = time.monotonic()
+        with pytest.raises(RunFailed, match="ClusterLost.*scheduler.*does not answer.*go on from the checkpoint"):
+            run(rows, observers=[strike, Checkpoint(saved, every=1000)])
+        assert time.monotonic() - since < 60
+    with started(request.config, 1, processes=False) as (_, client):
+        result = run(open_rows(file, form=False, block=BLOCK, client=client), resume=saved)
+    assert "resumed at iteration 20" in result.notes
+    assert np.array_equal(result.X, calm.X)
+
+
+def test_what_a_cluster_cannot_do_is_said_in_a_sentence(two, file, monkeypatch):
+    _, client = two
+    rows = open_rows(file, form=False, block=BLOCK, client=client)
+    with file.open("r+b") as opened:
+        opened.truncate(40_000)
+    with pytest.raises(BlockUnreadable, match=r"Block \d+ of rows.npy \(rows \d+ to \d+\) cannot be read"):
+        rows.total(GramProduct(X))
+    bad = D.copy()
+    bad[500, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinite in one block, the first in row 500"):
+        open_rows(bad, block=BLOCK, client=client).moments  # noqa: B018 -- it is computed
+    monkeypatch.setattr(_cluster, "FULL", 1e-6)
+    with pytest.raises(ValueError, match="workers of the cluster have 4 GB, of which rows may take.*Add workers, or"):
+        open_rows(D, block=BLOCK, client=client).moments  # noqa: B018
+    with pytest.raises(ClusterLost, match="There is no scheduler at tcp://127.0.0.1:1"):
+        open_rows(D, client="tcp://127.0.0.1:1")

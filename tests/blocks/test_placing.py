@@ -1,0 +1,78 @@
+"""Which worker holds which rows: even shares, few moves, less for slow ones."""
+
+import pytest
+
+from orthoprox.blocks._placing import STEADY, Placing, tree_of
+from orthoprox.blocks._shard import Node
+
+GROUPS = [(k, (k,)) for k in range(64)]
+
+
+def placed(*workers):
+    placing = Placing(GROUPS)
+    for groups, address in placing.homes(dict.fromkeys(workers)):
+        placing.place(Node(address, f"shard on {address}"), groups)
+    return placing
+
+
+def shares(placing):
+    return {node.address: len(held) for node, held in placing._held.items()}
+
+
+def move(placing, workers):
+    for turn, (groups, address) in enumerate(placing.moves(dict.fromkeys(workers))):
+        placing.place(Node(address, f"move {turn} to {address}"), groups)
+        placing.leave(groups, address)
+
+
+def test_rows_are_shared_evenly_and_neighbours_stay_together():
+    placing = placed("a", "b", "c")
+    assert sorted(shares(placing).values()) == [21, 21, 22]
+    assert placing.homeless == []
+    for held in placing._held.values():
+        assert sorted(held) == list(range(min(held), max(held) + 1))
+
+
+def test_what_a_lost_worker_held_goes_to_the_others():
+    placing = placed("a", "b", "c")
+    lost = placing.nodes[1]
+    gone = placing._held[lost]
+    placing.lose(lost)
+    assert {k for k, _ in placing.homeless} == gone
+    found = placing.homes(dict.fromkeys(["a", "c", "d"]))
+    assert {k for groups, _ in found for k, _ in groups} == gone
+    assert max(len(groups) for groups, address in found if address == "d") == len(gone)  # it held nothing
+
+
+def test_a_worker_that_joins_takes_its_share_and_nothing_else_moves():
+    placing = placed("a", "b", "c")
+    assert placing.moves(dict.fromkeys("abc")) == []
+    move(placing, "abcd")
+    assert set(shares(placing).values()) == {16}
+    assert placing.moves(dict.fromkeys("abcd")) == []
+
+
+@pytest.mark.parametrize("slow", ["a", "c"])
+def test_a_worker_that_stays_slow_gives_rows_away(slow):
+    placing = placed("a", "b", "c")
+    for _ in range(STEADY):
+        assert placing.moves(dict.fromkeys("abc")) == []
+        placing.learn({one: (4.0 if one == slow else 1.0) * shares(placing)[one] for one in "abc"})
+    move(placing, "abc")
+    found = dict.fromkeys("abc", 0)
+    for node, held in placing._held.items():
+        found[node.address] += len(held)
+    assert found[slow] < 64 / 6
+    assert sum(found.values()) == 64
+    assert placing.homeless == []
+
+
+def test_a_tree_reaches_every_shard_once_in_few_hops():
+    nodes = [Node(f"w{k}", str(k)) for k in range(100)]
+    root = tree_of(nodes)
+
+    def depth(node):
+        return 1 + max(map(depth, node.below), default=0)
+
+    assert sorted(node.key for node in root.every) == sorted(node.key for node in nodes)
+    assert depth(root) <= 7
