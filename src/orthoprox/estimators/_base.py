@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import functools
 import math
-import numbers
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -31,6 +30,7 @@ from orthoprox.estimators._input import (
     share_kept,
     validate,
 )
+from orthoprox.estimators._share import is_share
 from orthoprox.estimators._stages import SUCCESSES, Stage, run_stages
 from orthoprox.estimators._stop import ScaledCritical
 from orthoprox.estimators._units import affine, times_power
@@ -39,11 +39,6 @@ from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 
 AUTO = "auto"
-
-
-def is_share(value: Any) -> bool:
-    """Whether this is a fraction between 0 and 1."""
-    return isinstance(value, numbers.Real) and 0 < float(value) < 1
 
 
 class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class BlockSamples:
     scale: Array | None = None
     """What every feature is divided by besides."""
     divisor: float | None = None
+    remainder: ClassVar[None] = None  # nothing is left out, as a sketch does
 
     @classmethod
     def of(cls, rows: Rows) -> BlockSamples:
@@ -70,6 +71,23 @@ class BlockSamples:
     def _map(self, norm: float = DERIVED) -> Blocked:
         unit = np.full(self.n_features, math.ldexp(1.0, self.exponent))
         return Blocked(self.rows, centre=True, scale=unit if self.scale is None else unit * self.scale, norm=norm)
+
+    def place(self, V: Array) -> Array:
+        """V where scores are computed: here."""
+        return V
+
+    def scores(self, V: Array) -> Array:
+        """The products of the samples with the columns of V."""
+        return self.rough(V)
+
+    def squares(self, V: Array) -> Array:
+        """The sum of squares of the scores on each column of V."""
+        return np.asarray(np.sum(np.square(self.scores(V), dtype=np.float64), axis=0))
+
+    def moments(self, V: Array) -> Array:
+        """The second moments of the scores, times the number of samples."""
+        T = self.scores(V).astype(np.float64)
+        return np.asarray(T.T @ T)
 
     @cached_property
     def covariance(self) -> BlockCovariance:

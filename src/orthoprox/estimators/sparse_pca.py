@@ -13,7 +13,7 @@ from orthoprox.allowance import Allowance, resolve_allowance
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact
 from orthoprox.estimators._arrange import arrange
-from orthoprox.estimators._base import AUTO, is_share
+from orthoprox.estimators._base import AUTO
 from orthoprox.estimators._bound import upper_bound
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._device import at_home, fitting, host, like_input
@@ -22,6 +22,7 @@ from orthoprox.estimators._parallel import side_by_side
 from orthoprox.estimators._rank import features_for_rank, of_rank, rank_note, with_single_features
 from orthoprox.estimators._search import search_run, with_solver
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
+from orthoprox.estimators._share import is_share
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
@@ -220,9 +221,8 @@ class SparsePCA(StreamingTransformer):
     def fit_covariance(self, C: Any, n_samples: int | None = None) -> Any:
         """Find the components from a covariance or correlation matrix alone.
 
-        ``explained_variance_`` and ``weight`` are in units of C. The mean of the samples behind C is not known:
-        ``mean_`` is zero, and ``transform``, ``inverse_transform`` and ``score`` take samples from which it has been
-        subtracted.
+        ``explained_variance_`` and ``weight`` are in units of C. The mean of the samples behind C is not known: ``mean_``
+        is zero, and ``transform``, ``inverse_transform`` and ``score`` take centred samples.
 
         Parameters
         ----------
@@ -230,8 +230,7 @@ class SparsePCA(StreamingTransformer):
             Symmetric, without negative eigenvalues. The columns of a frame name the features.
         n_samples : int, optional
             How many samples C was estimated from, with the divisor ``n_samples - 1`` as in ``numpy.cov``. With it
-            ``weight`` and ``objective_``, which are about the mean square of the samples, have just the meaning they
-            have in ``fit``; nothing else depends on it.
+            ``weight`` and ``objective_`` mean what they mean in ``fit``; nothing else depends on it.
 
         Examples
         --------

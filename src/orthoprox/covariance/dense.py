@@ -1,0 +1,51 @@
+"""A covariance that is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoprox._types import Array
+from orthoprox.covariance._base import Covariance
+
+
+@dataclass(frozen=True, eq=False)
+class DenseCovariance(Covariance):
+    """C as an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthoprox.covariance import DenseCovariance
+    >>> C = DenseCovariance(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    >>> C.product(np.array([[1.0], [1.0]])).T
+    array([[3., 4.]])
+    >>> C.restrict(np.array([1])).dense()
+    array([[3.]])
+    """
+
+    C: Array
+
+    @property
+    def n(self) -> int:
+        return int(self.C.shape[0])
+
+    @property
+    def diagonal(self) -> Array:
+        return np.diag(self.C)
+
+    def product(self, X: Array) -> Array:
+        return np.asarray(self.C @ X)
+
+    def columns(self, features: Array) -> Array:
+        return np.asarray(self.C[:, features])
+
+    def cross(self, rows: Array, columns: Array) -> Array:
+        return np.asarray(self.C[np.ix_(rows, columns)])
+
+    def restrict(self, features: Array) -> Covariance:
+        return DenseCovariance(self.C[np.ix_(features, features)])
+
+    def dense(self) -> Array:
+        return self.C
