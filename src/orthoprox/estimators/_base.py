@@ -19,7 +19,7 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, RunFailed, Status
 from orthoprox.estimators._blocks import each_block, is_blocked, read_rows, sum_blocks
-from orthoprox.estimators._device import fitting, is_elsewhere, like_input
+from orthoprox.estimators._device import fitting, like_input
 from orthoprox.estimators._input import (
     Samples,
     about,
@@ -217,7 +217,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         best: Result[Any] | None = None
         failures: list[RunFailed] = []
         runs = [functools.partial(self._run, data, problem, int(seed), first=i == 0) for i, seed in enumerate(seeds)]
-        for i, run in enumerate(runs if is_elsewhere(data.X) else self._side_by_side(runs)):
+        for i, run in enumerate(runs if data.elsewhere else self._side_by_side(runs)):
             where = f"in run {i + 1} of {self.n_init}"
             try:
                 result = run()

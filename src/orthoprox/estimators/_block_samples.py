@@ -28,6 +28,7 @@ class BlockSamples:
     """What every feature is divided by besides."""
     divisor: float | None = None
     remainder: ClassVar[None] = None  # nothing is left out, as a sketch does
+    elsewhere: ClassVar[bool] = False
 
     @classmethod
     def of(cls, rows: Rows) -> BlockSamples:

@@ -62,6 +62,11 @@ class Samples:
         """A NumPy array where the samples live, so that products with them stay there."""
         return place(a, self.X)
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the samples are in another library than NumPy, perhaps on a device."""
+        return is_elsewhere(self.X)
+
     def scores(self, V: Array) -> Array:
         """The products of the samples with the columns of V, where the samples live."""
         return self.rough(self.place(V))

@@ -221,7 +221,7 @@ class SparsePCA(StreamingTransformer):
     def fit_covariance(self, C: Any, n_samples: int | None = None) -> Any:
         """Find the components from a covariance or correlation matrix alone.
 
-        ``explained_variance_`` and ``weight`` are in units of C. The mean of the samples behind C is not known: ``mean_``
+        ``explained_variance_`` and ``weight`` are in units of C. The mean of the samples is not known: ``mean_``
         is zero, and ``transform``, ``inverse_transform`` and ``score`` take centred samples.
 
         Parameters
