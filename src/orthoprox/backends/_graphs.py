@@ -8,6 +8,7 @@ the device to run. A graph launches all of them at once. It can hold no branch, 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -62,7 +63,8 @@ def _warm_up(act: Callable[[], None], device: torch.device) -> None:
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
     before = torch.cuda.get_sync_debug_mode()
-    with torch.cuda.device(device), torch.cuda.stream(side):
+    with torch.cuda.device(device), torch.cuda.stream(side), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch calls this mode a prototype
         act()  # may wait, for memory or a library's handle
         torch.cuda.set_sync_debug_mode("error")
         try:
