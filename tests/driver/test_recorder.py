@@ -39,6 +39,8 @@ def test_a_rule_on_crit_looks_when_something_is_measured():
     assert exact.iterations == often.iterations
     default = solve(problem, named("oadmm"), stop=Iterations(300) | Critical(1e-8))  # which measures every block
     assert default.converged and default.compile_seconds == 0
+    short = solve(problem, named("oadmm", explore=0, polish=False), stop=Iterations(200))
+    assert len(short.history.objective) == short.iterations + 1
 
 
 @pytest.mark.parametrize("every", [0, -3])

@@ -34,7 +34,7 @@ class Recorder:
     every : int, optional
         Iterations between two records; the last iteration is always recorded. By default all of the first 64
         are, then 32 in each doubling of their number: a curve over thousands of iterations needs no more, and measuring
-        takes a small part of the time.
+        takes a small part of the time. Steps that a method has measured itself, as ``oadmm`` does, are all recorded.
     extra : mapping of str to callable
         Further columns, each a function of the snapshot that gives a number.
     """
@@ -71,7 +71,7 @@ class Recorder:
         return self.every or max(1 << t.bit_length() >> _DIGITS, 1)
 
     def __call__(self, now: Snapshot) -> None:
-        if self.due(now.t):
+        if self.due(now.t) or (self.every is None and now.due):
             self.record(now)
 
     def record(self, now: Snapshot) -> None:

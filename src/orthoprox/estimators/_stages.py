@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from orthoprox._fields import replace
 from orthoprox._types import Array
-from orthoprox.driver import Iterations, Progress, Result, Rule, Status, solve
+from orthoprox.driver import Iterations, Progress, Recorder, Result, Rule, Status, solve
 from orthoprox.estimators._device import host_result, start_for
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver
@@ -36,7 +36,11 @@ def run_stages(
         for stage in stages:
             observers = [Progress(always=True)] if verbose else []
             start = start_for(stage.problem.data, done[-1].X if done else X0)
-            done.append(solve(stage.problem, stage.solver, start, stop=stage.stop, observers=observers))
+            # the rules of fits compare records, one for each iteration
+            record = Recorder(every=1)
+            done.append(
+                solve(stage.problem, stage.solver, start, stop=stage.stop, record=record, observers=observers)
+            )
             if done[-1].status is Status.INTERRUPTED:
                 break
         else:
