@@ -9,6 +9,8 @@ from backends.conftest import load
 from cli.helpers import invoke
 from orthoprox.backends.devices import DeviceUnavailable, mover
 
+pytestmark = pytest.mark.backends  # with array-api-strict too: they take long
+
 
 def solved(tmp_path, name, *options):
     out = tmp_path / name
