@@ -13,7 +13,10 @@ from catalogue_estimators import ESTIMATORS
 from orthoprox.backends import Backend
 from orthoprox.estimators import DualPCP, OrthogonalDictionaryLearning, RangeICA, SparsePCA, _device, sparse_pca_path
 
-pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.backends,  # with array-api-strict too: they take long
+    pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning"),
+]
 PLACES = ["strict", *(pytest.param(name, marks=STAGE) for name in ("torch", "jax", "torch on cuda"))]
 FURTHER = [
     SparsePCA(n_components=2, n_nonzero_per_component=3, scale="standard", effort="fast"),
