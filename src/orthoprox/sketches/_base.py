@@ -135,6 +135,16 @@ def check_settings(n_features: Any, half_life: Any) -> tuple[int, float | None]:
     return n, check_half_life(half_life)
 
 
+def check_size(size: Any) -> int:
+    """A number of directions as an int."""
+    try:
+        size = operator.index(size)
+    except TypeError:
+        raise TypeError(f"size must be a whole number; given {size!r}.") from None
+    require(size >= 1, f"A sketch needs a size of at least 1; given {size}.")
+    return int(size)
+
+
 def _checked(X: Any, n: int) -> Any:
     """A block of finite floats with n columns, sparse ones by rows."""
     X = csr_array(X) if is_sparse(X) else np.asarray(X)
