@@ -35,8 +35,9 @@ class Penalty:
         if isinstance(expression, Penalty):
             return expression
         _, m, n = shape
-        if isinstance(expression, Real):
-            raise TypeError(f"A penalty is a term of orthoprox.terms, as in 0.01 * L1(); given {expression}.")
+        if isinstance(expression, (Real, type)):
+            named = f"the class {expression.__name__}" if isinstance(expression, type) else expression
+            raise TypeError(f"A penalty is a term of orthoprox.terms, as in 0.01 * L1(); given {named}.")
         try:
             given = Problem.of(expression, over=(max(m, n), min(m, n)))
         except TypeError as error:

@@ -12,12 +12,11 @@ from orthoprox.manifolds.inverse_root import inverse_root
 from orthoprox.nn._fused import Fused
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
-from orthoprox.nn._polar import infeasibility, nearest, polar_near
+from orthoprox.nn._polar import _OFF, infeasibility, nearest, polar_near
 
 _BACK = 2.0  # factor by which a shortened step grows again
 _LEAST = 1e-2  # a refused step is shortened to this share at most at once
 _SHORTEST = 1e-9  # shorter ones would be rounding
-_OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
 
 
 @dataclass(frozen=True)
@@ -171,11 +170,13 @@ class Stack:
         y = penalty.prox(b, weight * (1.0 + rule.tau) / beta)
         if rule.tau > 0:
             y = y.add(b, alpha=rule.tau) / (1.0 + rule.tau)
-        self.y.copy_(y)
         if rule.sigma == 1.0:
-            torch.mul(b.sub_(y), beta, out=self.z)  # z + beta (X - y), since b = X + z/beta
+            z = b.sub_(y).mul_(beta)  # z + beta (X - y), since b = X + z/beta
         else:
-            self.z.addcmul_(self.X - y, beta, value=rule.sigma)
+            z = torch.addcmul(self.z, self.X - y, beta, value=rule.sigma)
+        finite = torch.isfinite(self.excess).view(-1, 1, 1)  # with betas a gradient that is not makes beta so too
+        torch.where(finite, y, self.y, out=self.y)
+        torch.where(finite, z, self.z, out=self.z)
 
     def sparse_split(self, growth: float) -> Any:
         """The split variable with exact zeros: y, or with smoothing the point that its envelope uses (Lemma 2.5)."""
