@@ -101,7 +101,8 @@ def check_group(group: dict[str, Any], general: dict[str, Any]) -> None:
         raise ValueError("A group has no penalty; give one to a parameter, as in orthogonal_(module, penalty=...).")
     if group.get("maximize"):
         raise ValueError("maximize has no meaning for orthogonal weights; change the sign of the loss.")
-    check_numbers(*(group.get(name, general.get(name)) for name in ("lr", "momentum", "betas")))
+    lr, momentum, betas = (group.get(name, general.get(name)) for name in ("lr", "momentum", "betas"))
+    check_numbers(lr, momentum, betas)
 
 
 def divide(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -134,7 +134,8 @@ class Stack:
         curvature, weight, growth, correction, square_correction = self.knobs.unbind()
         L = curvature.expand(self.shape[0])
         if scaled:
-            L = L * (self.square * square_correction).sqrt_().clamp_min_(torch.finfo(L.dtype).tiny ** 0.5)
+            root = (self.square * square_correction).sqrt_().clamp_min_(torch.finfo(L.dtype).tiny ** 0.5)
+            L = L * (root + (self.square - self.square))  # NaN where the square overflowed: that step is refused
         L = L.view(-1, 1, 1)
         if self.penalty is None:
             step = self.trust.view(-1, 1, 1) / (self.rule.theta * L)
@@ -170,10 +171,8 @@ class Stack:
         y = penalty.prox(b, weight * (1.0 + rule.tau) / beta)
         if rule.tau > 0:
             y = y.add(b, alpha=rule.tau) / (1.0 + rule.tau)
-        if rule.sigma == 1.0:
-            z = b.sub_(y).mul_(beta)  # z + beta (X - y), since b = X + z/beta
-        else:
-            z = torch.addcmul(self.z, self.X - y, beta, value=rule.sigma)
+        # At sigma = 1 this is z + beta (X - y) without its rounding, since b = X + z/beta. y may be b itself.
+        z = (b - y) * beta if rule.sigma == 1.0 else torch.addcmul(self.z, self.X - y, beta, value=rule.sigma)
         finite = torch.isfinite(self.excess).view(-1, 1, 1)  # with betas a gradient that is not makes beta so too
         torch.where(finite, y, self.y, out=self.y)
         torch.where(finite, z, self.z, out=self.z)

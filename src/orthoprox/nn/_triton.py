@@ -14,7 +14,8 @@ import triton.language as tl
 def _curvature(knobs, square, matrix, SCALED: tl.constexpr):
     L = tl.load(knobs)
     if SCALED:
-        L = L * tl.maximum(tl.sqrt(tl.load(square + matrix) * tl.load(knobs + 4)), 1e-19)
+        s = tl.load(square + matrix)
+        L = L * (tl.maximum(tl.sqrt(s * tl.load(knobs + 4)), 1e-19) + (s - s))  # NaN where s overflowed
     return L
 
 
