@@ -207,6 +207,17 @@ def test_a_step_too_long_is_refused_and_the_next_ones_are_shorter_until_they_fit
     assert optimizer.shortened() == 0
 
 
+def test_without_a_term_that_has_a_prox_the_split_variable_is_the_weight(torch, rng):
+    from orthoprox.nn import OrthoProx
+
+    layer = marked(torch, orthonormal(rng, 2, 3, 5), -0.1 * LargestK(4), init="keep")
+    optimizer = OrthoProx(layer, 0.05)
+    for _ in range(3):
+        layer.weight.grad = torch.zeros_like(layer.weight)
+        optimizer.step()
+    assert torch.equal(optimizer.split(layer.weight), layer.weight) and not optimizer.multiplier(layer.weight).any()
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
 @pytest.mark.parametrize("penalty", [None, 0.1 * L1()])
 @pytest.mark.parametrize("how", [{}, {"betas": (0.9, 0.99)}])

@@ -121,7 +121,7 @@ class CovarianceSketch(abc.ABC):
         return self._join(other)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sketch to a file, in one move; ``load_sketch`` reads it, and goes on to the same bits."""
+        """Write the sketch to a file, in one move; a stream that goes on from ``load_sketch`` ends in the same bits."""
         save(path, self)
 
 
