@@ -164,6 +164,27 @@ def test_what_is_no_model_no_longer_marked_or_too_short(torch):
         finish_(module, nonzeros=4)
 
 
+def test_marks_that_change_behind_the_optimiser_and_gradients_that_are_not_there(torch):
+    from orthoprox.nn import OrthoProx, criticality, orthogonal_
+
+    model = torch.nn.Sequential(orthogonal_(torch.nn.Linear(5, 4)), torch.nn.Linear(4, 2))
+    optimizer = OrthoProx(model, lr=0.1)
+    with pytest.raises(ValueError, match="No marked parameter has a gradient: call backward first"):
+        criticality(optimizer)
+    with pytest.raises(TypeError, match="criticality needs an OrthoProx; given SGD"):
+        criticality(optimizer.base)
+    model(torch.ones(3, 5)).sum().backward()
+    optimizer.step()
+    orthogonal_(model[1])
+    with pytest.raises(RuntimeError, match="1.weight was marked after this optimiser was made"):
+        optimizer.step()
+    optimizer = OrthoProx(model, lr=0.1)
+    optimizer.step()
+    orthogonal_(model[0], reshape=("rows", 2))
+    with pytest.raises(ValueError, match="has an optimiser state for .*orthogonal_ was called again"):
+        optimizer.step()
+
+
 def test_a_model_that_moved_away_from_its_optimiser(torch):
     from orthoprox.nn import OrthoProx
 

@@ -85,6 +85,11 @@ class Stack:
         for p, piece in zip(self.params, self._pieces, strict=True):
             known = state[p].get(name)
             if known is not None:
+                if known.shape != fresh[piece].shape:
+                    raise ValueError(
+                        f"A parameter of shape {tuple(p.shape)} has an optimiser state for {tuple(known.shape)}, say "
+                        "from another model, or because orthogonal_ was called again: make a new optimiser."
+                    )
                 fresh[piece].copy_(known)
             state[p][name] = fresh[piece]
         return fresh

@@ -12,6 +12,7 @@ from orthoprox.manifolds import SparseStiefel
 from orthoprox.nn._marks import mark_of
 from orthoprox.nn._precision import full_precision
 from orthoprox.nn._support import as_columns
+from orthoprox.nn.optimizer import OrthoProx
 from orthoprox.problem import Criticality
 
 
@@ -46,14 +47,19 @@ def criticality(optimizer: Any) -> Criticality:
     >>> criticality(optimizer).total < 1e-4
     True
     """
-    squares = [0.0, 0.0, 0.0]
+    if not isinstance(optimizer, OrthoProx):
+        raise TypeError(f"criticality needs an OrthoProx; given {type(optimizer).__name__}.")
+    squares, found = [0.0, 0.0, 0.0], False
     for group in optimizer.param_groups:
         for p in group["params"]:
             mark = mark_of(p)
             if mark is not None and p.grad is not None:
+                found = True
                 with full_precision(p):
                     parts = _of_one(optimizer, p, mark, group)
                 squares = [total + part for total, part in zip(squares, parts, strict=True)]
+    if not found:
+        raise ValueError("No marked parameter has a gradient: call backward first.")
     return Criticality(*(math.sqrt(total) for total in squares))
 
 

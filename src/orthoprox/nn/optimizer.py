@@ -107,6 +107,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         self.base: Any = None
         self._built: dict[Any, tuple[Stack, Replay, Watch]] = {}
         self._sorted: dict[int, Any] = {}
+        self._marks = -1
         defaults: dict[str, Any] = {"lr": lr, "momentum": momentum, "step": 0}
         if betas is not None:  # schedulers that vary the momentum ask which of the two there is
             defaults["betas"] = betas
@@ -197,12 +198,25 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self._check_marks()
         for index, group in enumerate(self.param_groups):
             if group[OWN]:
                 self._step_group(index, group)
         if self.base is not None:
             self.base.step()
         return loss
+
+    def _check_marks(self) -> None:
+        """Refuse parameters that were marked too late; nothing to do unless some mark has changed."""
+        if self._marks == mark_count():
+            return
+        for p in (p for group in self.param_groups if not group[OWN] for p in group["params"]):
+            if mark_of(p) is not None:
+                raise RuntimeError(
+                    f"{self._name(p)} was marked after this optimiser was made, which does not keep it orthonormal: "
+                    "call orthogonal_ first, then make the optimiser."
+                )
+        self._marks = mark_count()
 
     def _step_group(self, index: int, group: dict[str, Any]) -> None:
         present = [p for p in group["params"] if p.grad is not None]
