@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from orthoprox._extras import extra
+from orthoprox._penalties import penalty_terms
 from orthoprox.manifolds.inverse_root import inverse_root
-from orthoprox.problem import Problem
 from orthoprox.terms import Zero
 
 jax = extra("jax", "jax", "orthoprox.optax")
 jnp = jax.numpy
 
 _BACK, _LEAST, _SHORTEST = 2.0, 1e-2, 1e-9  # as in orthoprox.nn: how a refused step is shortened, and grows again
+_OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
 
 
 class Transformation(NamedTuple):
@@ -43,7 +45,7 @@ def orthoprox(lr: float, momentum: float = 0.9, penalty: Any = None, beta: float
     Parameters
     ----------
     lr, momentum : float
-        As in :class:`orthoprox.nn.OrthoProx`.
+        As in :class:`orthoprox.nn.OrthoProx`; a schedule of optax is not one number.
     penalty : term or sum of terms, optional
         For each matrix.
     beta : float
@@ -61,10 +63,14 @@ def orthoprox(lr: float, momentum: float = 0.9, penalty: Any = None, beta: float
     >>> bool(jnp.abs(W @ W.T - jnp.eye(2)).max() < 1e-6)
     True
     """
+    for name, value, most in (("lr", lr, math.inf), ("momentum", momentum, 1.0), ("beta", beta, math.inf)):
+        if not (isinstance(value, (int, float)) and 0 <= value < most and (value > 0 or name == "momentum")):
+            wanted = "a number in [0, 1)" if name == "momentum" else "a positive number, the same at every step"
+            raise ValueError(f"{name} must be {wanted}; given {value!r}.")
     one = functools.partial(_step, lr, momentum, penalty, beta)
 
     def init(params: Any) -> Any:
-        return jax.tree.map(_fresh, params)
+        return jax.tree.map(functools.partial(_fresh, penalty), params)
 
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         if params is None:
@@ -82,15 +88,26 @@ def nearest(W: Any) -> Any:
     return _product(U, Vt)
 
 
-def _fresh(W: Any) -> Leaf:
-    if W.ndim < 2:
-        raise ValueError(f"An orthonormal parameter has two or more axes; given shape {W.shape}.")
+def _fresh(penalty: Any, W: Any) -> Leaf:
+    if W.ndim < 2 or 0 in W.shape:
+        raise ValueError(f"An orthonormal parameter has two or more axes, none of length zero; given shape {W.shape}.")
+    if W.dtype not in (jnp.float32, jnp.float64):
+        raise TypeError(f"An orthonormal parameter must be float32 or float64; given {W.dtype}.")
+    if penalty is not None:
+        penalty_terms(penalty, *W.shape[-2:])  # refuses what is none
+    if not isinstance(W, jax.core.Tracer):
+        worst = float(jnp.max(jnp.abs(_gram(W) - jnp.eye(min(W.shape[-2:]), dtype=W.dtype))))
+        if not worst <= _OFF * math.sqrt(W.shape[-2]) * float(jnp.finfo(W.dtype).eps):
+            raise ValueError(
+                f"A parameter of shape {W.shape} is not orthonormal: |W W' - I| has an entry of {worst:.2g}. Begin at "
+                "nearest(W)."
+            )
     return Leaf(jnp.zeros_like(W), W, jnp.zeros_like(W), jnp.ones(W.shape[:-2], W.dtype))
 
 
 def _step(lr: float, momentum: float, penalty: Any, beta: float, G: Any, state: Leaf, X: Any) -> tuple[Any, Leaf]:
     m, n = X.shape[-2:]
-    terms = None if penalty is None else Problem.of(penalty, over=(max(m, n), min(m, n)))
+    terms = None if penalty is None else penalty_terms(penalty, m, n)
     L, reach = (1.0 - momentum) / lr, inverse_root().reach
     M = momentum * state.momentum + (1.0 - momentum) * G
     trust = state.trust[..., None, None]
@@ -98,14 +115,15 @@ def _step(lr: float, momentum: float, penalty: Any, beta: float, G: Any, state: 
     if terms is None:
         Y = X - trust / L * M
     else:
-        pull = 0.0 if isinstance(terms.g, Zero) else _each(terms.g.subgradient, X)
+        h, g = terms
+        pull = 0.0 if isinstance(g, Zero) else _each(g.subgradient, X)
         Y = X - trust / (L * (1.0 + beta)) * (M + z + beta * L * (X - y) - pull)
     new, excess = _polar_near(Y)
     within, finite = excess <= reach, jnp.isfinite(excess)
     new = jnp.where(within[..., None, None], new, X)
     if terms is not None:
         b = new + z / (beta * L)
-        y = _each(lambda one: terms.h.prox(one, 1.0 / (beta * L)), b)
+        y = _each(lambda one: h.prox(one, 1.0 / (beta * L)), b)
         z = beta * L * (b - y)
     shorter = jnp.maximum(state.trust * jnp.clip(0.5 * reach / excess, _LEAST, 1.0), _SHORTEST)
     trust = jnp.where(finite, jnp.where(within, jnp.minimum(_BACK * state.trust, 1.0), shorter), state.trust)
@@ -122,11 +140,16 @@ def _product(a: Any, b: Any) -> Any:
     return jnp.matmul(a, b, precision="highest")
 
 
+def _gram(Y: Any) -> Any:
+    """The products of the rows or columns of the short side."""
+    return _product(Y, Y.mT) if Y.shape[-2] <= Y.shape[-1] else _product(Y.mT, Y)
+
+
 def _polar_near(Y: Any) -> tuple[Any, Any]:
     """The polar factors of matrices that are nearly orthonormal, and a bound of how far they are from it."""
     root, wide = inverse_root(), Y.shape[-2] <= Y.shape[-1]
     eye = jnp.eye(min(Y.shape[-2:]), dtype=Y.dtype)
-    E = (_product(Y, Y.mT) if wide else _product(Y.mT, Y)) - eye
+    E = _gram(Y) - eye
     square = _product(E, E)
     q = _product(square, root.x * square + root.y * E)
     P = _product(q + root.a * square + root.b * E, q + root.c * square)

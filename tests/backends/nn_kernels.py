@@ -23,7 +23,7 @@ CASES = [
 ]
 
 
-def stepped(shape, penalty, scaled, fused):
+def stepped(shape, penalty, scaled, fused, bad=None):
     module, draw = torch.nn.Module(), torch.Generator().manual_seed(0)
     module.weight = torch.nn.Parameter(torch.randn(shape, generator=draw))
     orthogonal_(module)
@@ -35,6 +35,8 @@ def stepped(shape, penalty, scaled, fused):
     stack.momentum.copy_(0.1 * torch.randn(shape, generator=draw))
     stack.momentum[0] *= 30 if shape[0] > 1 else 1  # the first of several is refused
     stack.square.copy_(torch.rand(shape[0], generator=draw) + 0.5)
+    if bad is not None:  # what such a gradient leaves behind
+        stack.momentum[0], stack.square[0] = bad, bad
     stack.trust.copy_(torch.rand(shape[0], generator=draw) * 0.4 + 0.1)
     if penalty is not None:
         stack.z.copy_(0.005 * torch.randn(shape, generator=draw))
@@ -48,8 +50,13 @@ def stepped(shape, penalty, scaled, fused):
     return stack
 
 
-for shape, penalty, scaled in CASES:
-    one, other = (stepped(shape, penalty, scaled, fused) for fused in (False, True))
+runs = [(*case, None) for case in CASES] + [(*CASES[i], bad) for i in (1, 6, 7) for bad in (torch.nan, torch.inf)]
+for shape, penalty, scaled, bad in runs:
+    one, other = (stepped(shape, penalty, scaled, fused, bad) for fused in (False, True))
+    assert bad is None or (bool(one.y.isfinite().all()) and bool(one.z.isfinite().all()))
     for name in ("X", "trust", "worst", "excess", *(("y", "z") if penalty is not None else ())):
-        assert torch.allclose(getattr(one, name), getattr(other, name), rtol=1e-5, atol=1e-6), (shape, name)
-print(len(CASES), "steps agree")
+        assert torch.allclose(getattr(one, name), getattr(other, name), rtol=1e-5, atol=1e-6, equal_nan=True), (
+            shape,
+            name,
+        )
+print(len(runs), "steps agree")

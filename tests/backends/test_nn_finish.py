@@ -56,6 +56,45 @@ def test_the_zeros_of_y_become_zeros_of_the_weight_which_stays_orthonormal(torch
         assert all(column.all() or not column.any() for column in (layer.weight != 0).T)
 
 
+def test_finishing_twice_and_from_a_saved_run_changes_nothing(torch):
+    from orthoprox.nn import OrthoProx, criticality, finish_, orthogonal_
+
+    layer, optimizer, loss = trained(torch, 0.15 * L1())
+    finish_(layer)
+    for _ in range(3):
+        loss()
+        optimizer.step()
+    W = layer.weight.detach().clone()
+    assert torch.equal(optimizer.split(layer.weight), W) and not optimizer.multiplier(layer.weight).any()
+    other = orthogonal_(torch.nn.Linear(24, 5, bias=False).double())
+    other.load_state_dict(layer.state_dict())
+    again = OrthoProx(other, lr=0.02)
+    again.load_state_dict(optimizer.state_dict())
+    for model in (layer, other):
+        finish_(model)
+        assert torch.equal(model.weight, W)
+    loss()
+    other.weight.grad = layer.weight.grad.clone()
+    optimizer.step()
+    again.step()
+    assert torch.equal(layer.weight, other.weight) and not torch.equal(layer.weight, W)
+    for _ in range(2000):
+        loss()
+        optimizer.step()
+    found = criticality(optimizer)  # on the zeros, where the weight came to rest
+    assert found.primal == found.dual == 0 and found.stationarity < 1e-6
+
+
+@pytest.mark.parametrize(("nonzeros", "most"), [(1, 6), (6, 6), (13, 13), (0.3, 21), (1.0, 72)])
+def test_a_matrix_keeps_at_most_so_many_entries_and_one_for_each_row(torch, nonzeros, most):
+    from orthoprox.nn import finish_, orthogonal_
+
+    for seed in range(5):
+        torch.manual_seed(seed)
+        found = finish_(orthogonal_(torch.nn.Linear(12, 6)), nonzeros=nonzeros)
+        assert 6 <= found.rows[0].nonzeros <= most and found.infeasibility < 1e-6
+
+
 @pytest.mark.parametrize("how", [{}, {"betas": (0.9, 0.99)}])
 def test_steps_after_that_keep_the_zeros_and_lower_the_loss(torch, how):
     from orthoprox.nn import finish_, report, to_sparse

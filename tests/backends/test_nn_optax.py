@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from backends.nn_formulas import one_step, orthonormal
-from orthoprox.terms import L1, GroupL2, LargestK
+from orthoprox.maps import Matrix
+from orthoprox.terms import L1, GroupL2, LargestK, Quadratic
 
 pytestmark = pytest.mark.backends
 
@@ -52,6 +53,25 @@ def test_it_trains_stays_orthonormal_and_leaves_weights_alone_where_a_gradient_i
         transformation.update(C, state)
     with pytest.raises(ValueError, match="two or more axes"):
         transformation.init(jax.numpy.zeros(3))
+
+
+def test_what_makes_no_sense_is_refused(jax, rng):
+    from orthoprox.optax import nearest, orthoprox
+
+    W = nearest(jax.numpy.asarray(rng.standard_normal((3, 5))))
+    cases = [
+        (lambda: orthoprox(lambda t: 0.1), "lr must be a positive number, the same at every step"),
+        (lambda: orthoprox(0.1, momentum=1.0), "momentum must be a number in"),
+        (lambda: orthoprox(0.1, penalty=L1() @ Matrix(np.eye(5))).init(W), "bound to a map"),
+        (lambda: orthoprox(0.1, penalty=Quadratic(np.eye(5))).init(W), "is smooth: add it to the loss"),
+        (lambda: orthoprox(0.1, penalty=L1).init(W), "given the class L1"),
+        (lambda: orthoprox(0.1).init(2 * W), r"is not orthonormal: .* an entry of 3. Begin at nearest\(W\)"),
+        (lambda: orthoprox(0.1).init(W.astype("float16")), "must be float32 or float64; given float16"),
+    ]
+    for make, words in cases:
+        with pytest.raises((ValueError, TypeError), match=words):
+            make()
+    jax.jit(orthoprox(0.1, penalty=0 * L1()).init)(W)
 
 
 def test_it_is_part_of_a_chain_of_optax(jax, rng):

@@ -44,6 +44,9 @@ def test_what_cannot_be_marked(torch):
         (lambda: orthogonal_(layer(torch, 6, 4), reshape="heads"), ValueError, "reshape must be None, 'out', 'in'"),
         (lambda: orthogonal_(layer(torch, 6, 4), init="svd"), ValueError, "init must be 'nearest'"),
         (lambda: orthogonal_(layer(torch, 6, 4), init=("blocks", 9)), ValueError, "init must be 'nearest'"),
+        (lambda: orthogonal_(layer(torch, 6, 4), init=("blocks", 1.5)), ValueError, "init must be 'nearest'"),
+        (lambda: orthogonal_(torch.nn.LazyLinear(3)), ValueError, "weight has no values yet"),
+        (lambda: orthogonal_(torch.nn.Linear(3, 3, device="meta")), ValueError, "weight has no values yet"),
         (lambda: orthogonal_(layer(torch, 6, 4), init="keep"), ValueError, "is not orthonormal: .* has an entry of"),
         (lambda: orthogonal_(layer(torch, 6, 4), penalty=3), TypeError, "A penalty is a term of orthoprox.terms"),
         (lambda: orthogonal_(layer(torch, 6, 4), penalty=Quadratic(torch.eye(6))), ValueError, "is smooth: add it to"),
@@ -78,6 +81,8 @@ def test_a_start_of_low_rank_or_that_is_not_finite(torch):
         ({"lr": "fast"}, "lr must be a positive number; given 'fast'"),
         ({"lr": 0.1, "momentum": 1.0}, r"momentum must be in \[0, 1\)"),
         ({"lr": 0.1, "betas": (0.9, 1.0)}, "betas must be two numbers"),
+        ({"lr": 0.1, "betas": 0.9}, "betas must be two numbers"),
+        ({"lr": 0.1, "penalty": L1}, "given the class L1"),
         ({"lr": 0.1, "sigma": 2.0}, r"sigma must be in \(0, 2\)"),
         ({"lr": 0.1, "beta": 0.0}, "beta must be positive"),
         ({"lr": 0.1, "penalty": "l1"}, "A penalty is a term"),
@@ -112,6 +117,74 @@ def test_parameters_that_cannot_be_trained(torch):
         optimizer.add_param_group(mixed)
 
 
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ({"penalty": L1()}, "A group has no penalty; give one to a parameter"),
+        ({"theta": 2.0}, "theta is set for all groups"),
+        ({"maximize": True}, "maximize has no meaning"),
+        ({"momentum": 1.0}, r"momentum must be in \[0, 1\)"),
+        ({"lr": float("nan")}, "lr must be a positive number"),
+    ],
+)
+def test_groups_that_ask_for_what_they_cannot_have(torch, group, words):
+    from orthoprox.nn import OrthoProx
+
+    module = wide(torch)
+    with pytest.raises(ValueError, match=words):
+        OrthoProx([{"params": module.parameters(), **group}], lr=0.1)
+    optimizer = OrthoProx(wide(torch), lr=0.1)
+    with pytest.raises(ValueError, match=words):
+        optimizer.add_param_group({"params": module.parameters(), **group})
+    assert len(optimizer.param_groups) == 1
+
+
+def test_what_is_no_model_no_longer_marked_or_too_short(torch):
+    from orthoprox.nn import OrthoProx, finish_, release_
+
+    module = wide(torch)
+    for given in (module.weight, [module]):
+        with pytest.raises(TypeError, match="OrthoProx needs a model, or a list of parameters or groups"):
+            OrthoProx(given, lr=0.1)
+    with pytest.raises(ValueError, match="A group needs 'params'; given lr"):
+        OrthoProx([{"lr": 0.1}], lr=0.1)
+    with pytest.raises(TypeError, match="A module is needed; given int"):
+        finish_(3)
+    optimizer = OrthoProx(module, lr=0.1)
+    module.weight.grad = torch.ones_like(module.weight)
+    release_(module)
+    with pytest.raises(RuntimeError, match="is no longer marked, say after release_"):
+        optimizer.step()
+    with pytest.raises(TypeError, match="must be float32 or float64; given torch.float16"):
+        OrthoProx(wide(torch).half(), lr=0.1)
+    module = wide(torch)
+    with torch.no_grad():
+        module.weight[0, 0] = torch.nan
+    with pytest.raises(ValueError, match="weight has NaN or infinite entries"):
+        finish_(module, nonzeros=4)
+
+
+def test_marks_that_change_behind_the_optimiser_and_gradients_that_are_not_there(torch):
+    from orthoprox.nn import OrthoProx, criticality, orthogonal_
+
+    model = torch.nn.Sequential(orthogonal_(torch.nn.Linear(5, 4)), torch.nn.Linear(4, 2))
+    optimizer = OrthoProx(model, lr=0.1)
+    with pytest.raises(ValueError, match="No marked parameter has a gradient: call backward first"):
+        criticality(optimizer)
+    with pytest.raises(TypeError, match="criticality needs an OrthoProx; given SGD"):
+        criticality(optimizer.base)
+    model(torch.ones(3, 5)).sum().backward()
+    optimizer.step()
+    orthogonal_(model[1])
+    with pytest.raises(RuntimeError, match="1.weight was marked after this optimiser was made"):
+        optimizer.step()
+    optimizer = OrthoProx(model, lr=0.1)
+    optimizer.step()
+    orthogonal_(model[0], reshape=("rows", 2))
+    with pytest.raises(ValueError, match="has an optimiser state for .*orthogonal_ was called again"):
+        optimizer.step()
+
+
 def test_a_model_that_moved_away_from_its_optimiser(torch):
     from orthoprox.nn import OrthoProx
 
@@ -134,8 +207,12 @@ def test_schedules_that_give_no_weight_and_counts_that_are_none(torch):
     optimizer = OrthoProx(module.parameters(), lr=0.1, penalty=0.1 * L1(), weight_schedule=lambda t: -1.0)
     with pytest.raises(ValueError, match="weight_schedule must give a number that is not negative"):
         optimizer.step()
-    with pytest.raises(ValueError, match="nonzeros must be a positive number"):
-        finish_(module, nonzeros=0)
+    optimizer.weight_schedule = lambda t: None
+    with pytest.raises(TypeError, match="weight_schedule must give a number for each step; given None"):
+        optimizer.step()
+    for wrong in (0, float("inf"), "few", True):
+        with pytest.raises(ValueError, match="nonzeros must be a positive number"):
+            finish_(module, nonzeros=wrong)
     with pytest.raises(ValueError, match="is not marked"):
         optimizer.split(torch.nn.Parameter(torch.zeros(2, 2)))
 

@@ -207,14 +207,26 @@ def test_a_step_too_long_is_refused_and_the_next_ones_are_shorter_until_they_fit
     assert optimizer.shortened() == 0
 
 
+def test_without_a_term_that_has_a_prox_the_split_variable_is_the_weight(torch, rng):
+    from orthoprox.nn import OrthoProx
+
+    layer = marked(torch, orthonormal(rng, 2, 3, 5), -0.1 * LargestK(4), init="keep")
+    optimizer = OrthoProx(layer, 0.05)
+    for _ in range(3):
+        layer.weight.grad = torch.zeros_like(layer.weight)
+        optimizer.step()
+    assert torch.equal(optimizer.split(layer.weight), layer.weight) and not optimizer.multiplier(layer.weight).any()
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
 @pytest.mark.parametrize("penalty", [None, 0.1 * L1()])
-def test_a_gradient_that_is_not_finite_leaves_its_weight_as_it_was_and_is_told(torch, rng, value, penalty):
+@pytest.mark.parametrize("how", [{}, {"betas": (0.9, 0.99)}])
+def test_a_gradient_that_is_not_finite_leaves_its_weight_as_it_was_and_is_told(torch, rng, value, penalty, how):
     from orthoprox.nn import OrthoProx
 
     layer = marked(torch, orthonormal(rng, 2, 3, 5), penalty, init="keep")
     other = torch.nn.Linear(2, 2).double()
-    optimizer = OrthoProx([layer.weight, *other.parameters()], 0.05)
+    optimizer = OrthoProx([layer.weight, *other.parameters()], 0.05, **how)
     good = 0.1 * torch.tensor(rng.standard_normal((2, 3, 5)))
     layer.weight.grad = good.clone()
     optimizer.step()
@@ -227,6 +239,8 @@ def test_a_gradient_that_is_not_finite_leaves_its_weight_as_it_was_and_is_told(t
     layer.weight.grad = good.clone()
     optimizer.step()
     assert bool(torch.isfinite(layer.weight).all()) and not torch.equal(layer.weight[1], before[1])
+    for other in (optimizer.split(layer.weight), optimizer.multiplier(layer.weight)):
+        assert bool(torch.isfinite(other).all())
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-5), ("float64", 1e-12)])

@@ -138,6 +138,48 @@ def test_groups_are_divided_and_added(torch):
     assert worst(more) < 1e-6
 
 
+def test_what_is_added_later_or_moved_by_one_of_two_optimisers_is_finished_by_its_own_split(torch):
+    from orthoprox.nn import OrthoProx, finish_, orthogonal_
+
+    more = orthogonal_(torch.nn.Linear(12, 3, bias=False))
+    optimizer = OrthoProx(network(torch), lr=0.1, penalty=0.2 * L1())
+    optimizer.add_param_group({"params": more.parameters()})
+    idle = OrthoProx(more, lr=0.1)
+    for _ in range(100):
+        more.weight.grad = torch.zeros_like(more.weight)
+        optimizer.step()
+    y = optimizer.split(more.weight)
+    assert torch.equal(idle.split(more.weight), more.weight) and bool((y == 0).any())
+    finish_(more)
+    assert bool((more.weight[y == 0] == 0).any())
+
+
+@pytest.mark.parametrize("how", [{}, {"betas": (0.9, 0.99)}])
+@pytest.mark.parametrize("name", ["OneCycleLR", "CyclicLR"])
+def test_schedules_that_vary_the_momentum(torch, how, name):
+    from orthoprox.nn import OrthoProx
+
+    optimizer = OrthoProx(model := network(torch), lr=0.1, **how)
+    settings = {"max_lr": 0.2, "total_steps": 8} if name == "OneCycleLR" else {"base_lr": 0.1, "max_lr": 0.2}
+    schedule = getattr(torch.optim.lr_scheduler, name)(optimizer, **settings)
+    seen = set()
+    for _ in range(4):
+        train(torch, model, optimizer, 1)
+        schedule.step()
+        seen.add(tuple(g["betas"][0] if how else g["momentum"] for g in optimizer.param_groups))
+    assert len(seen) > 1 and all(own == other for own, other in seen) and worst(model) < 1e-6
+
+
+def test_of_two_marks_on_a_shared_parameter_the_later_one_holds(torch):
+    from orthoprox.nn import OrthoProx, orthogonal_, report
+
+    first, second = orthogonal_(torch.nn.Linear(6, 6)), torch.nn.Linear(6, 6)
+    second.weight = first.weight
+    both = torch.nn.Sequential(first, orthogonal_(second, reshape=("rows", 2)))
+    OrthoProx(both, lr=0.1)
+    assert {row.shape for row in report(both).rows} == {(2, 3, 6)}
+
+
 def test_a_parameter_without_a_gradient_stays_and_its_state_survives(torch):
     from orthoprox.nn import OrthoProx, orthogonal_
 

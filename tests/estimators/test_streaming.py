@@ -14,7 +14,7 @@ from bounds.brute import best_pair
 from catalogue_estimators import ESTIMATORS
 from orthoprox import NonnegativePCA, SparsePCA
 from orthoprox.covariance import SampleCovariance, WithVariances
-from orthoprox.sketches import FrequentDirections, load_sketch
+from orthoprox.sketches import ExactCovariance, FrequentDirections, load_sketch, new_sketch
 
 BOTH = [
     SparsePCA(n_components=2, n_nonzero_per_component=3, effort="fast"),
@@ -274,7 +274,7 @@ def test_too_little_so_far_is_said_and_more_helps():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"half_life": 0.0}, "half_life must be a positive"),
+        ({"half_life": 0.0}, "half_life must be a finite number of samples, at least 1"),
         ({"sketch_size": 0}, "sketch_size must be at least 1"),
         ({"sketch_size": 2.5}, "sketch_size must be a whole number"),
         ({"n_components": 50}, "at most as many orthonormal components as features"),
@@ -294,6 +294,23 @@ def test_sketches_that_do_not_fit_are_refused():
         SparsePCA().fit_sketch(np.eye(3))
     with pytest.raises(ValueError, match="feature_names must be a list of 40 names"):
         SparsePCA().fit_sketch(sketch, ["a"])
+
+
+def test_a_fit_that_is_refused_leaves_the_stream_and_the_fit():
+    X = planted(0)
+    model = SparsePCA(n_components=2, n_nonzero=6).partial_fit(X)
+    components, sketch = model.components_, model.sketch_
+    with pytest.raises(NotFittedError, match="has seen 0 samples, and components need at least 2"):
+        model.fit_sketch(new_sketch(5))
+    with pytest.raises(ValueError, match="at most as many orthonormal components as features"):
+        model.fit(X[:, :1])
+    assert model.sketch_ is sketch and model.components_ is components and model.n_features_in_ == 40
+
+
+def test_numpy_integers_are_whole_numbers():
+    assert isinstance(new_sketch(8, np.int64(20)), ExactCovariance)
+    model = SparsePCA(n_components=np.int64(30), n_nonzero=60)
+    assert model.partial_fit(np.eye(3, 5000)).sketch_.size == 300
 
 
 def test_only_what_depends_on_the_covariance_alone_has_partial_fit():

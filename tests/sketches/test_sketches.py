@@ -224,7 +224,9 @@ def test_blocks_that_do_not_fit_are_refused(X, words):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: new_sketch(3, half_life=-1.0), "half_life must be a positive"),
+        (lambda: new_sketch(3, half_life=-1.0), "half_life must be a finite number of samples, at least 1"),
+        (lambda: new_sketch(3, half_life=1e-3), "half_life must be a finite number of samples, at least 1"),
+        (lambda: new_sketch("3"), "n_features must be a whole number"),
         (lambda: new_sketch(3, half_life="a"), "half_life must be a number"),
         (lambda: FrequentDirections.empty(3, 0), "size of at least 1"),
         (lambda: FrequentDirections.empty(3, 2.5), "size must be a whole number"),

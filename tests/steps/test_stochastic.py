@@ -8,7 +8,7 @@ import pytest
 from orthoprox import Checkpoint, Iterations, Problem, Recorder, UnsupportedProblem, named, solve, terms
 from orthoprox.maps import Matrix
 from orthoprox.solvers import StochasticOADMM, StochasticOADMMState
-from orthoprox.terms import LargestK, LeastSquares, Mean, Quadratic, Smooth
+from orthoprox.terms import L1, ExplainedVariance, LargestK, LeastSquares, Mean, Quadratic, Smooth
 from orthoprox.terms.envelope import envelope_gradient
 from steps.cases import PROBLEMS, B, C, M, S, Y, numerical_gradient, quartic, random_triple
 from steps.checks import factor, walk
@@ -146,3 +146,16 @@ def test_refusals():
         Mean(())
     with pytest.raises(ValueError, match="at least 1 row"):
         Mean.of_rows(B, 0)
+
+
+def test_what_is_no_mean_is_refused():
+    D = np.ones((4, 3))
+    for make, words in (
+        (lambda: Mean(ExplainedVariance(D)), "a sequence of smooth terms; given one ExplainedVariance"),
+        (lambda: Mean([]), "at least one part"),
+        (lambda: Mean([L1()]), "must be smooth terms; given L1"),
+        (lambda: Mean.of_rows(D, 2.5), "rows must be a whole number"),
+        (lambda: Mean.of_rows(D, 0), "at least 1 row"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            make()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -48,17 +50,11 @@ class StreamingTransformer(OrthogonalTransformer):
         """
         self._check_settings()
         first = "sketch_" not in self.__dict__
-        before = {name: self.__dict__[name] for name in _NAMES if name in self.__dict__}
-        try:
+        with self._names_if_taken():
             X = validate(self, X, fitting=first)
             sketch = self._new_sketch(X.shape[1]) if first else self.sketch_
             self._check_room(sketch)
             sketch = sketch.update(X)
-        except BaseException:
-            for name in _NAMES:
-                self.__dict__.pop(name, None)
-            self.__dict__.update(before)
-            raise
         self._adopt(sketch)
         return self
 
@@ -93,6 +89,7 @@ class StreamingTransformer(OrthogonalTransformer):
                 f"given shape {names.shape}."
             )
         self._check_room(sketch)
+        self._check_samples(sketch.n_samples)
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = sketch.n_features
         if names is not None:
@@ -101,8 +98,20 @@ class StreamingTransformer(OrthogonalTransformer):
         self._refresh()
         return self
 
+    @contextlib.contextmanager
+    def _names_if_taken(self) -> Iterator[None]:
+        """Samples that are refused leave the number and the names of the features as they were."""
+        before = {name: self.__dict__[name] for name in _NAMES if name in self.__dict__}
+        try:
+            yield
+        except BaseException:
+            for name in _NAMES:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
+
     def _new_sketch(self, n: int) -> CovarianceSketch:
-        r = self.n_components if isinstance(self.n_components, int) else 0
+        r = 0 if self.n_components is None or self.n_components < 1 else int(self.n_components)  # not a share
         return new_sketch(n, self.sketch_size, self.half_life, max(_LEAST_DIRECTIONS, _DIRECTIONS * r))
 
     def _check_room(self, sketch: Any) -> None:
@@ -118,11 +127,7 @@ class StreamingTransformer(OrthogonalTransformer):
 
     def _refresh(self) -> None:
         """Find the components of what the sketch has seen."""
-        if self.n_samples_seen_ < self._least_samples:
-            raise NotFittedError(
-                f"{type(self).__name__} has seen {self.n_samples_seen_} sample, and components need at least "
-                f"{self._least_samples}. Call partial_fit with more."
-            )
+        self._check_samples(self.n_samples_seen_)
         self._pending = False
         try:
             if self.warm_start and self._previous is not None:
@@ -135,8 +140,17 @@ class StreamingTransformer(OrthogonalTransformer):
             raise
         self._tell()
 
+    def _check_samples(self, seen: int) -> None:
+        if seen < self._least_samples:
+            raise NotFittedError(
+                f"{type(self).__name__} has seen {seen} sample{'s' if seen != 1 else ''}, and components need at least "
+                f"{self._least_samples}. Call partial_fit with more."
+            )
+
     def _read(self, X: Any) -> Samples:
-        data = super()._read(X)
+        with self._names_if_taken():
+            data = super()._read(X)
+            self._check_components(data)
         self._end_stream()
         return data
 

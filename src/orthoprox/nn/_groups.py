@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
-from orthoprox.nn._marks import mark_of
+from orthoprox.nn._marks import check_kind, mark_of
 from orthoprox.nn._penalty import Penalty
+
+_OF_ALL = {"weight_schedule", "base", "beta", "theta", "sigma", "tau", "xi", "p", "graphs"}
 
 OWN = "orthogonal"
 """Says in a parameter group whether its parameters are marked."""
@@ -20,7 +22,11 @@ def by_shape(params: list[Any]) -> list[tuple[Any, list[Any]]]:
     found: dict[Any, list[Any]] = {}
     for p in params:
         mark = mark_of(p)
-        assert mark is not None
+        if mark is None:
+            raise RuntimeError(
+                f"A parameter of shape {tuple(p.shape)} is no longer marked, say after release_, and this optimiser "
+                "keeps it orthonormal: make a new optimiser for what comes now."
+            )
         kind = "stack" if mark.support is None else "support"
         terms = None if mark.penalty is None else (mark.penalty.h, mark.penalty.g)
         found.setdefault((kind, mark.shape(p)[1:], p.dtype, p.device, _hashable(terms)), []).append(p)
@@ -39,6 +45,8 @@ def _hashable(terms: Any) -> Any:
 def penalty_for(p: Any, general: Any) -> Penalty | None:
     mark = mark_of(p)
     assert mark is not None
+    if mark.support is not None:  # its zeros are found
+        return None
     if mark.penalty is not None:
         return mark.penalty
     return None if general is None else Penalty.of(general, mark.shape(p))
@@ -46,6 +54,7 @@ def penalty_for(p: Any, general: Any) -> Penalty | None:
 
 def check_penalty(p: Any, general: Any) -> None:
     """Apply the penalty once, so that a misfit is a sentence now."""
+    check_kind(p)
     penalty, mark = penalty_for(p, general), mark_of(p)
     if penalty is None or mark is None:
         return
@@ -62,16 +71,38 @@ def check_penalty(p: Any, general: Any) -> None:
 
 
 def as_groups(params: Any) -> list[dict[str, Any]]:
-    listed = list(params)
+    listed = [params] if isinstance(params, (torch.Tensor, dict)) else list(params)
     if not listed:
         raise ValueError("OrthoProx was given no parameters.")
+    if isinstance(params, torch.Tensor) or isinstance(listed[0], torch.nn.Module):
+        raise TypeError(
+            f"OrthoProx needs a model, or a list of parameters or groups; given {type(params).__name__}"
+            f"{'' if isinstance(params, torch.Tensor) else ' of modules: put them into a torch.nn.ModuleList'}."
+        )
     if isinstance(listed[0], dict):
+        for group in listed:
+            if "params" not in group:
+                raise ValueError(f"A group needs 'params'; given {', '.join(map(str, group)) or 'an empty one'}.")
         return [{**group, "params": _as_list(group["params"])} for group in listed]
     return [{"params": listed}]
 
 
 def _as_list(params: Any) -> list[Any]:
     return [params] if isinstance(params, torch.Tensor) else list(params)
+
+
+def check_group(group: dict[str, Any], general: dict[str, Any]) -> None:
+    """Refuse what a group of marked parameters cannot have of its own, and numbers that make no sense."""
+    if not group["params"]:
+        return
+    for name in _OF_ALL & set(group):
+        raise ValueError(f"{name} is set for all groups, in OrthoProx(..., {name}=...); a group cannot have its own.")
+    if "penalty" in group:
+        raise ValueError("A group has no penalty; give one to a parameter, as in orthogonal_(module, penalty=...).")
+    if group.get("maximize"):
+        raise ValueError("maximize has no meaning for orthogonal weights; change the sign of the loss.")
+    lr, momentum, betas = (group.get(name, general.get(name)) for name in ("lr", "momentum", "betas"))
+    check_numbers(lr, momentum, betas)
 
 
 def divide(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -95,7 +126,15 @@ def check_overlap(params: list[Any]) -> None:
 
 
 def check_numbers(
-    lr: Any, momentum: Any, betas: Any, beta: float, theta: float, sigma: float, tau: float, xi: float, p: float
+    lr: Any,
+    momentum: Any,
+    betas: Any,
+    beta: float = 1.0,
+    theta: float = 1.0,
+    sigma: float = 1.0,
+    tau: float = 0.0,
+    xi: float = 0.0,
+    p: float = 0.0,
 ) -> None:
     checks: tuple[tuple[str, Any, Any, str], ...] = (
         ("lr", lr, lambda v: v > 0, "a positive number"),
@@ -110,5 +149,6 @@ def check_numbers(
     for name, value, fits, wanted in checks:
         if not (isinstance(value, (int, float)) and math.isfinite(value) and fits(value)):
             raise ValueError(f"{name} must be {wanted}; given {value!r}.")
-    if betas is not None and not (len(betas) == 2 and all(0 <= b < 1 for b in betas)):
+    pair = isinstance(betas, (tuple, list)) and len(betas) == 2
+    if betas is not None and not (pair and all(isinstance(b, (int, float)) and 0 <= b < 1 for b in betas)):
         raise ValueError(f"betas must be two numbers in [0, 1); given {betas!r}.")

@@ -131,8 +131,9 @@ def orthogonal_(
 
 
 def _start(W: Any, init: Any, generator: Any, name: str) -> Any:
-    if isinstance(init, (tuple, list)) and len(init) == 2 and init[0] == "blocks" and 1 <= init[1] <= min(W.shape[1:]):
-        return torch.stack([_blocks(one, int(init[1]), generator) for one in W])
+    blocks = isinstance(init, (tuple, list)) and len(init) == 2 and init[0] == "blocks" and isinstance(init[1], int)
+    if blocks and 1 <= init[1] <= min(W.shape[1:]):
+        return torch.stack([_blocks(one, init[1], generator) for one in W])
     if init == "random":
         draw = torch.randn(W.shape, generator=generator, dtype=torch.float64, device=W.device)
         return nearest(draw, name).to(W.dtype)
@@ -177,11 +178,7 @@ def _parameter(module: Any, name: str) -> Any:
             f"{type(module).__name__}.{name} {computed or 'is not a parameter'}; parameters with two or more axes: "
             f"{names}."
         )
-    if p.dtype not in (torch.float32, torch.float64):
-        raise TypeError(
-            f"{name} must be float32 or float64; given {p.dtype}. For mixed precision keep the weights in float32 and "
-            "compute under torch.autocast."
-        )
+    check_kind(p, name)
     if p.ndim < 2 or 0 in p.shape:
         raise ValueError(f"{name} must have two or more axes, none of length zero; given shape {tuple(p.shape)}.")
     if not p.is_leaf or p._is_view() or 0 in [st for st, n in zip(p.stride(), p.shape, strict=True) if n > 1]:
@@ -190,6 +187,17 @@ def _parameter(module: Any, name: str) -> Any:
             "as in nn.Parameter(W.clone())."
         )
     return p
+
+
+def check_kind(p: Any, name: str = "A marked parameter") -> None:
+    """Refuse parameters without numbers, and numbers with too few digits to be orthonormal."""
+    if isinstance(p, nn.parameter.UninitializedParameter) or p.is_meta:
+        raise ValueError(f"{name} has no values yet: run the model once or move it to a device with memory first.")
+    if p.dtype not in (torch.float32, torch.float64):
+        raise TypeError(
+            f"{name} must be float32 or float64; given {p.dtype}. For mixed precision keep the weights in float32 and "
+            "compute under torch.autocast."
+        )
 
 
 def _way(module: Any, p: Any, reshape: Any) -> tuple[str, int]:
@@ -202,7 +210,7 @@ def _way(module: Any, p: Any, reshape: Any) -> tuple[str, int]:
     if isinstance(reshape, (tuple, list)) and len(reshape) == 2 and reshape[0] in ("rows", "columns"):
         way, parts = reshape
         length = p.shape[0 if way == "rows" else 1]
-        if p.ndim == 2 and isinstance(parts, int) and parts > 0 and length % parts == 0:
+        if p.ndim == 2 and isinstance(parts, int) and not isinstance(parts, bool) and parts > 0 and length % parts == 0:
             return way, parts
         raise ValueError(
             f"reshape=({way!r}, {parts!r}) needs a matrix whose number of {way} is a multiple of {parts!r}; given "
@@ -238,10 +246,17 @@ def set_mark(module: Any, name: str, mark: Mark | None) -> None:
 
 
 def marked(module: Any) -> Iterator[tuple[str, Any, str, Any, Mark]]:
-    """The marked parameters below a module: full name, module, name, parameter, mark; copies get their marks back."""
+    """The marked parameters below a module: full name, module, name, parameter, mark; copies get their marks back.
+
+    A parameter of several marked modules comes once for each, with the latest mark.
+    """
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"A module is needed; given {type(module).__name__}.")
     for prefix, inner in module.named_modules():
-        for name, mark in inner.__dict__.get(_ON_MODULE, {}).items():
+        marks = inner.__dict__.get(_ON_MODULE, {})
+        for name, known in list(marks.items()):
             p = inner._parameters.get(name)
             if p is not None:
+                marks[name] = mark = mark_of(p) or known
                 setattr(p, _ON_PARAMETER, mark)
                 yield f"{prefix}.{name}".lstrip("."), inner, name, p, mark

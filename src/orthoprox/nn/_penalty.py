@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import torch
 
-from orthoprox.maps import Identity
-from orthoprox.problem import Problem
+from orthoprox._penalties import penalty_terms
 from orthoprox.terms import ConvexTerm, EntrywiseTerm, GroupL2, LargestK, ProximableTerm, Zero
 
 _ON_STACKS = (EntrywiseTerm, GroupL2)
@@ -34,24 +32,8 @@ class Penalty:
         """The penalty that a term or a sum of terms describes on matrices of a shape; None for none."""
         if isinstance(expression, Penalty):
             return expression
-        _, m, n = shape
-        if isinstance(expression, Real):
-            raise TypeError(f"A penalty is a term of orthoprox.terms, as in 0.01 * L1(); given {expression}.")
-        try:
-            given = Problem.of(expression, over=(max(m, n), min(m, n)))
-        except TypeError as error:
-            raise TypeError(f"A penalty is a term of orthoprox.terms or a sum of such terms. {error}") from error
-        if not isinstance(given.f, Zero):
-            raise ValueError(
-                "A penalty has terms with a proximal map, and subtracted convex ones; "
-                f"{type(given.f).__name__} is smooth: add it to the loss."
-            )
-        if not isinstance(given.A, Identity):
-            raise ValueError(
-                "A penalty acts on the entries of the weight; a term bound to a map, as in L1() @ B, does not."
-            )
-        nothing = isinstance(given.h, Zero) and isinstance(given.g, Zero)
-        return None if nothing else Penalty(given.h, given.g)
+        terms = penalty_terms(expression, *shape[1:])
+        return None if terms is None else Penalty(*terms)
 
     @property
     def subtracts(self) -> bool:

@@ -6,11 +6,14 @@ root. Two products have the size of Y, the others that of E; a Newton-Schulz ste
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
 
 from orthoprox.manifolds.inverse_root import Root, inverse_root
+
+_OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
 
 
 class Factor(NamedTuple):
@@ -75,6 +78,11 @@ def infeasibility(X: Any) -> Any:
     E = torch.bmm(X, X.mT) if X.shape[1] <= X.shape[2] else torch.bmm(X.mT, X)
     E.diagonal(dim1=1, dim2=2).sub_(1.0)
     return E.abs().amax(dim=(1, 2))
+
+
+def orthonormal(X: Any) -> bool:
+    """Whether all matrices of a stack are orthonormal up to rounding."""
+    return bool((infeasibility(X) <= _OFF * math.sqrt(X.shape[1]) * torch.finfo(X.dtype).eps).all())
 
 
 def nearest(Y: Any, name: str) -> Any:

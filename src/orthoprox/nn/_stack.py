@@ -12,12 +12,11 @@ from orthoprox.manifolds.inverse_root import inverse_root
 from orthoprox.nn._fused import Fused
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
-from orthoprox.nn._polar import infeasibility, nearest, polar_near
+from orthoprox.nn._polar import _OFF, infeasibility, nearest, polar_near
 
 _BACK = 2.0  # factor by which a shortened step grows again
 _LEAST = 1e-2  # a refused step is shortened to this share at most at once
 _SHORTEST = 1e-9  # shorter ones would be rounding
-_OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,11 @@ class Stack:
         for p, piece in zip(self.params, self._pieces, strict=True):
             known = state[p].get(name)
             if known is not None:
+                if known.shape != fresh[piece].shape:
+                    raise ValueError(
+                        f"A parameter of shape {tuple(p.shape)} has an optimiser state for {tuple(known.shape)}, say "
+                        "from another model, or because orthogonal_ was called again: make a new optimiser."
+                    )
                 fresh[piece].copy_(known)
             state[p][name] = fresh[piece]
         return fresh
@@ -135,7 +139,8 @@ class Stack:
         curvature, weight, growth, correction, square_correction = self.knobs.unbind()
         L = curvature.expand(self.shape[0])
         if scaled:
-            L = L * (self.square * square_correction).sqrt_().clamp_min_(torch.finfo(L.dtype).tiny ** 0.5)
+            root = (self.square * square_correction).sqrt_().clamp_min_(torch.finfo(L.dtype).tiny ** 0.5)
+            L = L * (root + (self.square - self.square))  # NaN where the square overflowed: that step is refused
         L = L.view(-1, 1, 1)
         if self.penalty is None:
             step = self.trust.view(-1, 1, 1) / (self.rule.theta * L)
@@ -171,11 +176,11 @@ class Stack:
         y = penalty.prox(b, weight * (1.0 + rule.tau) / beta)
         if rule.tau > 0:
             y = y.add(b, alpha=rule.tau) / (1.0 + rule.tau)
-        self.y.copy_(y)
-        if rule.sigma == 1.0:
-            torch.mul(b.sub_(y), beta, out=self.z)  # z + beta (X - y), since b = X + z/beta
-        else:
-            self.z.addcmul_(self.X - y, beta, value=rule.sigma)
+        # At sigma = 1 this is z + beta (X - y) without its rounding, since b = X + z/beta. y may be b itself.
+        z = (b - y) * beta if rule.sigma == 1.0 else torch.addcmul(self.z, self.X - y, beta, value=rule.sigma)
+        finite = torch.isfinite(self.excess).view(-1, 1, 1)  # with betas a gradient that is not makes beta so too
+        torch.where(finite, y, self.y, out=self.y)
+        torch.where(finite, z, self.z, out=self.z)
 
     def sparse_split(self, growth: float) -> Any:
         """The split variable with exact zeros: y, or with smoothing the point that its envelope uses (Lemma 2.5)."""

@@ -34,8 +34,8 @@ def nearby(X: Any, support: Any, grow: bool) -> tuple[Any, Any]:
     """An orthonormal matrix near an orthonormal X on a support, or on another where there is none, and that support.
 
     If it may grow, the largest of the other entries enter until there is one. Otherwise entries leave in which two
-    columns meet too weakly to be orthogonal. If that does not help, every row keeps one entry, and columns that
-    share no row are orthogonal.
+    columns meet too weakly to be orthogonal. If that does not help, every row keeps at most one entry, and columns
+    that share no row are orthogonal.
     """
     S = np.asarray(support, dtype=float)
     if grow:
@@ -47,7 +47,7 @@ def nearby(X: Any, support: Any, grow: bool) -> tuple[Any, Any]:
                 return found[0] * larger, larger
     found = restore(X * S, S, _STRENGTHS)
     if found is None:
-        sparse = disjoint(X, S > 0)
+        sparse = disjoint(X, S > 0, None if grow else max(int(S.sum()), X.shape[1]))
         return sparse, (sparse != 0).astype(float)
     kept, S = found
     return kept * S, S
@@ -65,9 +65,9 @@ def step(p: Any, state: dict[str, Any], group: dict[str, Any], tell: Callable[[A
         tell(p, "its gradient was NaN or infinite, and that step left it as it was.")
         return
     M: Any = state["momentum"] if "momentum" in state else torch.zeros_like(G)
-    M = M.lerp(G * S, 1 - (group["momentum"] if group["betas"] is None else group["betas"][0]))
+    M = M.lerp(G * S, 1 - (group["momentum"] if group.get("betas") is None else group["betas"][0]))
     state["momentum"] = M
-    scaled = group["betas"] is not None
+    scaled = group.get("betas") is not None
     length = group["lr"] if scaled else group["lr"] / (1 - group["momentum"])
     new = [one(w, m, s, length, scaled) for w, m, s in zip(W, M, S, strict=True)]
     mark.write(p, torch.stack(new))

@@ -14,8 +14,15 @@ import triton.language as tl
 def _curvature(knobs, square, matrix, SCALED: tl.constexpr):
     L = tl.load(knobs)
     if SCALED:
-        L = L * tl.maximum(tl.sqrt(tl.load(square + matrix) * tl.load(knobs + 4)), 1e-19)
+        s = tl.load(square + matrix)
+        L = L * (tl.maximum(tl.sqrt(s * tl.load(knobs + 4)), 1e-19) + (s - s))  # NaN where s overflowed
     return L
+
+
+@triton.jit
+def _finite(excess):
+    """Whether a number is neither infinite nor NaN."""
+    return tl.abs(excess) < 3.4e38
 
 
 @triton.jit
@@ -23,8 +30,7 @@ def _next_trust(excess, trust, reach):
     """The share of the next step: doubled after a step that was taken, less after one that was too long."""
     shorter = tl.maximum(trust * tl.minimum(tl.maximum(0.5 * reach / excess, 1e-2), 1.0), 1e-9)
     longer = tl.minimum(2.0 * trust, 1.0)
-    finite = tl.abs(excess) < 3.4e38
-    return tl.where(finite, tl.where(excess <= reach, longer, shorter), trust)
+    return tl.where(_finite(excess), tl.where(excess <= reach, longer, shorter), trust)
 
 
 @triton.jit
@@ -86,9 +92,9 @@ def after(
     if SPLIT:
         beta = _curvature(knobs, square, matrix, SCALED) * tl.load(knobs + 2)
         b, t = x + tl.load(z + at, mask) / beta, tl.load(knobs + 1) * l1 / beta
-        inside = tl.minimum(tl.maximum(b, -t), t)
-        tl.store(y + at, b - inside, mask)
-        tl.store(z + at, beta * inside, mask)
+        inside, kept = tl.minimum(tl.maximum(b, -t), t), mask & _finite(over)
+        tl.store(y + at, b - inside, kept)
+        tl.store(z + at, beta * inside, kept)
     if tl.program_id(0) == 0:
         tl.store(trust + matrix, _next_trust(over, tl.load(trust + matrix), reach))
 
@@ -152,6 +158,6 @@ def whole(
     tl.store(trust + matrix, _next_trust(over, trusted, reach))
     if SPLIT:
         v, t = x + tl.load(z + at, mask, 0.0) / beta, tl.load(knobs + 1) * l1 / beta
-        inside = tl.minimum(tl.maximum(v, -t), t)
-        tl.store(y + at, v - inside, mask)
-        tl.store(z + at, beta * inside, mask)
+        inside, kept = tl.minimum(tl.maximum(v, -t), t), mask & _finite(over)
+        tl.store(y + at, v - inside, kept)
+        tl.store(z + at, beta * inside, kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace as _replace  # noqa: TID251  (a mark has no derived fields)
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 
 from orthoprox.active import largest
 from orthoprox.nn._marks import OWNERS, Mark, marked, set_mark
+from orthoprox.nn._polar import orthonormal
 from orthoprox.nn._support import as_columns, back, nearby
 from orthoprox.nn.report import Report, report
 
@@ -28,8 +30,9 @@ def finish_(module: Any, *, nonzeros: float | None = None, evaluate: Callable[[]
     module : nn.Module
         With marked parameters that an :class:`OrthoProx` has trained.
     nonzeros : int or float, optional
-        How many entries each matrix keeps at most, or which share of them below 1: the largest of y. By default all
-        that are not zero in y.
+        How many entries each matrix keeps at most, or as a float up to 1.0 which share of them: the largest of y. An
+        orthonormal matrix has at least one for each row of its short side, and keeps as many whatever is asked. By
+        default all that are not zero in y.
     evaluate : callable, optional
         A measure without arguments, say the accuracy on held-out data; the report has it before and after.
 
@@ -42,12 +45,17 @@ def finish_(module: Any, *, nonzeros: float | None = None, evaluate: Callable[[]
     >>> found.rows[0].nonzeros <= 24, found.infeasibility < 1e-6
     (True, True)
     """
-    if nonzeros is not None and not nonzeros > 0:
+    number = isinstance(nonzeros, (int, float)) and not isinstance(nonzeros, bool)
+    if nonzeros is not None and not (number and 0 < nonzeros < math.inf):
         raise ValueError(
-            f"nonzeros must be a positive number of entries, or a share of them below 1; given {nonzeros}."
+            f"nonzeros must be a positive number of entries, or a share of them as a float up to 1.0; given {nonzeros}."
         )
     before = None if evaluate is None else float(evaluate())
-    for _, inner, name, p, mark in list(marked(module)):
+    places = list(marked(module))
+    for full, _, _, p, _ in places:
+        if not bool(torch.isfinite(p.detach()).all()):
+            raise ValueError(f"{full} has NaN or infinite entries: it cannot be finished.")
+    for _, inner, name, p, mark in places:
         W, y = mark.read(p), mark.read(_split(p))
         done = [_finish_one(w, v, nonzeros) for w, v in zip(W, y, strict=True)]
         new, support = (torch.stack(parts) for parts in zip(*done, strict=True))
@@ -55,23 +63,40 @@ def finish_(module: Any, *, nonzeros: float | None = None, evaluate: Callable[[]
             with torch.no_grad():
                 mark.write(p, new)
             set_mark(inner, name, _replace(mark, support=support, penalty=None))
+            _forget_split(p)
     after = None if evaluate is None else float(evaluate())
     return _replace(report(module), before=before, after=after)
 
 
 def _split(p: Any) -> Any:
-    owner = OWNERS.get(p)
-    optimizer = None if owner is None else owner()
+    optimizer = _owner(p)
     return p.detach() if optimizer is None else optimizer.split(p)
+
+
+def _forget_split(p: Any) -> None:
+    """Drop y and z, which no step moves from now on: a state that is saved and loaded must not bring them back."""
+    optimizer = _owner(p)
+    for name in ("y", "z") if optimizer is not None else ():
+        optimizer.state[p].pop(name, None)
+
+
+def _owner(p: Any) -> Any:
+    owner = OWNERS.get(p)
+    return None if owner is None else owner()
 
 
 def _finish_one(W: Any, y: Any, nonzeros: float | None) -> tuple[Any, Any]:
     sizes = np.abs(as_columns(y))
     support = sizes > 0
     if nonzeros is not None:
-        support = largest(sizes, int(nonzeros * sizes.size) if nonzeros < 1 else int(nonzeros))
+        share = isinstance(nonzeros, float) and nonzeros <= 1
+        count = int(nonzeros * sizes.size) if share else int(nonzeros)
+        support = largest(sizes, max(count, sizes.shape[1]))
     if support.all():
         return W, torch.ones_like(W)
+    kept = back(support.astype(float), W)
+    if not bool((W * (1 - kept)).any()) and orthonormal(W[None]):
+        return W, kept  # these zeros it has already
     X, kept = nearby(as_columns(W), support, grow=nonzeros is None)
     return back(X, W), back(kept, W)
 

@@ -17,13 +17,14 @@ from orthoprox.nn._groups import (
     OWN,
     as_groups,
     by_shape,
+    check_group,
     check_numbers,
     check_overlap,
     check_penalty,
     divide,
     penalty_for,
 )
-from orthoprox.nn._marks import OWNERS, mark_count, mark_of, marked
+from orthoprox.nn._marks import OWNERS, check_kind, mark_count, mark_of, marked
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._precision import full_precision
 from orthoprox.nn._stack import Rule, Stack
@@ -106,7 +107,10 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         self.base: Any = None
         self._built: dict[Any, tuple[Stack, Replay, Watch]] = {}
         self._sorted: dict[int, Any] = {}
-        defaults = {"lr": lr, "momentum": momentum, "betas": betas, "step": 0}
+        self._marks = -1
+        defaults: dict[str, Any] = {"lr": lr, "momentum": momentum, "step": 0}
+        if betas is not None:  # schedulers that vary the momentum ask which of the two there is
+            defaults["betas"] = betas
         named = dict(params.named_parameters()) if isinstance(params, nn.Module) else None
         if isinstance(params, nn.Module):
             list(marked(params))  # a copied module puts its marks back
@@ -114,6 +118,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         groups = as_groups(params)
         self._names = {id(p): name for name, p in (named or {}).items()}
         own, others = divide(groups)
+        for group in own:
+            check_group(group, defaults)
         if not any(group["params"] for group in own):
             raise ValueError(
                 "None of these parameters is marked: call orthogonal_ on the modules first. A deep copy of a model "
@@ -121,11 +127,17 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             )
         super().__init__(own, defaults)
         self._share(others)
-        for group in own:
-            for p in group["params"]:
-                check_penalty(p, penalty)
-                OWNERS[p] = weakref.ref(self)
-        check_overlap([p for group in own for p in group["params"]])
+        self._own(own)
+
+    def _own(self, groups: list[dict[str, Any]]) -> None:
+        """Check marked parameters, and make them those of this optimiser."""
+        before = [p for group in self.param_groups if group[OWN] for p in group["params"]]
+        new = [p for group in groups for p in group["params"]]
+        check_overlap(list({id(p): p for p in before + new}.values()))
+        for p in new:
+            check_penalty(p, self.penalty)
+        for p in new:
+            OWNERS[p] = weakref.ref(self)
 
     def _share(self, others: list[dict[str, Any]]) -> None:
         """Make the other optimiser one with this: same groups, same state, so that both are saved and scheduled."""
@@ -145,7 +157,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             self.base.state = self.state
 
     def _default_base(self, groups: list[dict[str, Any]]) -> Any:
-        lr, momentum, betas = (self.defaults[name] for name in ("lr", "momentum", "betas"))
+        lr, momentum, betas = (self.defaults.get(name) for name in ("lr", "momentum", "betas"))
         if betas is not None:
             return torch.optim.Adam(groups, lr=lr, betas=betas)
         return torch.optim.SGD(groups, lr=lr, momentum=momentum)
@@ -165,10 +177,14 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, marked or not; a group may not have both."""
-        own, others = divide([param_group])
+        own, others = divide(as_groups([param_group]))
         if hasattr(self, "base") and own[0]["params"] and others[0]["params"]:
             raise ValueError("This group has marked and other parameters: add them as two groups.")
-        if own[0]["params"] or not hasattr(self, "base"):
+        if not hasattr(self, "base"):
+            super().add_param_group(own[0])
+        elif own[0]["params"]:
+            check_group(own[0], self.defaults)
+            self._own(own)
             super().add_param_group(own[0])
         elif self.base is None:
             self._share(others)
@@ -182,12 +198,25 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self._check_marks()
         for index, group in enumerate(self.param_groups):
             if group[OWN]:
                 self._step_group(index, group)
         if self.base is not None:
             self.base.step()
         return loss
+
+    def _check_marks(self) -> None:
+        """Refuse parameters that were marked too late; nothing to do unless some mark has changed."""
+        if self._marks == mark_count():
+            return
+        for p in (p for group in self.param_groups if not group[OWN] for p in group["params"]):
+            if mark_of(p) is not None:
+                raise RuntimeError(
+                    f"{self._name(p)} was marked after this optimiser was made, which does not keep it orthonormal: "
+                    "call orthogonal_ first, then make the optimiser."
+                )
+        self._marks = mark_count()
 
     def _step_group(self, index: int, group: dict[str, Any]) -> None:
         present = [p for p in group["params"] if p.grad is not None]
@@ -222,7 +251,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def _numbers(self, group: dict[str, Any]) -> tuple[float, ...]:
         """Curvature, weight, penalty over curvature, and the corrections of both moments for their start at zero."""
-        t, lr, betas = group["step"], float(group["lr"]), group["betas"]
+        t, lr, betas = group["step"], float(group["lr"]), group.get("betas")
         weight, growth = self.weight(group), self.rule.growth(t)
         if betas is None:
             return (1.0 - group["momentum"]) / lr, weight, growth, 1.0, 1.0
@@ -230,7 +259,11 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def weight(self, group: dict[str, Any]) -> float:
         """The factor on the penalties at the present step of a group."""
-        weight = 1.0 if self.weight_schedule is None else float(self.weight_schedule(group["step"]))
+        weight = 1.0 if self.weight_schedule is None else self.weight_schedule(group["step"])
+        try:
+            weight = float(weight)
+        except (TypeError, ValueError):
+            raise TypeError(f"weight_schedule must give a number for each step; given {weight!r}.") from None
         if not (math.isfinite(weight) and weight >= 0):
             raise ValueError(f"weight_schedule must give a number that is not negative; given {weight}.")
         return weight
@@ -240,7 +273,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         return penalty_for(p, self.penalty)
 
     def _step_stack(self, key: Any, params: list[Any], group: dict[str, Any], numbers: tuple[float, ...]) -> None:
-        scaled = group["betas"] is not None
+        scaled = group.get("betas") is not None
         stack, move, watch = self._built.get(key) or self._build(key, params, scaled)
         if [id(p) for p in stack.params] != [id(p) for p in params] or stack.addresses() != stack.places:
             stack, move, watch = self._build(key, params, scaled)
@@ -257,6 +290,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         marks = [mark_of(p) for p in params]
         assert all(mark is not None for mark in marks)
         for p in params:
+            check_kind(p)
+            OWNERS[p] = weakref.ref(self)  # of several optimisers the one that moves it
             held = [v for v in self.state[p].values() if isinstance(v, torch.Tensor)]
             if any(v.device != p.device for v in held):
                 raise ValueError(
@@ -298,12 +333,14 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     def split(self, p: Any) -> Any:
         """The split variable y of a marked parameter, in its shape: near the weight, and with exact zeros.
 
-        Before the first step, and without a penalty, it is the weight itself.
+        Before the first step, without a penalty, and after :func:`finish_` it is the weight itself.
         """
         mark = mark_of(p)
         if mark is None:
             raise ValueError(f"{self._name(p)} is not marked: it has no split variable.")
         y = p.detach().clone()
+        if mark.support is not None:
+            return y
         stack = next((s for s, _, _ in self._built.values() if any(q is p for q in s.params)), None)
         if stack is not None and stack.penalty is not None:
             group = next(g for g in self.param_groups if any(q is p for q in g["params"]))
@@ -313,9 +350,9 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         return y
 
     def multiplier(self, p: Any) -> Any:
-        """The multiplier z of a marked parameter, in its shape; zero without a penalty."""
+        """The multiplier z of a marked parameter, in its shape; zero without a penalty and after :func:`finish_`."""
         mark, z = mark_of(p), torch.zeros_like(p.detach())
-        if mark is not None and "z" in self.state.get(p, {}):
+        if mark is not None and mark.support is None and "z" in self.state.get(p, {}):
             mark.write(z, self.state[p]["z"])
         return z
 

@@ -121,7 +121,7 @@ class CovarianceSketch(abc.ABC):
         return self._join(other)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sketch to a file, in one move; ``load_sketch`` reads it, and goes on to the same bits."""
+        """Write the sketch to a file, in one move; a stream that goes on from ``load_sketch`` ends in the same bits."""
         save(path, self)
 
 
@@ -133,6 +133,16 @@ def check_settings(n_features: Any, half_life: Any) -> tuple[int, float | None]:
         raise TypeError(f"n_features must be a whole number; given {n_features!r}.") from None
     require(n >= 1, f"n_features must be at least 1; given {n}.")
     return n, check_half_life(half_life)
+
+
+def check_size(size: Any) -> int:
+    """A number of directions as an int."""
+    try:
+        size = operator.index(size)
+    except TypeError:
+        raise TypeError(f"size must be a whole number; given {size!r}.") from None
+    require(size >= 1, f"A sketch needs a size of at least 1; given {size}.")
+    return int(size)
 
 
 def _checked(X: Any, n: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orthoprox.sketches._base import CovarianceSketch
+from orthoprox.sketches._base import CovarianceSketch, check_settings, check_size
 from orthoprox.sketches.exact import ExactCovariance
 from orthoprox.sketches.frequent import FrequentDirections
 
@@ -22,8 +22,9 @@ def new_sketch(n_features: int, size: Any = None, half_life: Any = None, least: 
         How many directions to keep; as many as there are features or more means the covariance itself. Without it
         that is kept for up to 4,000 features, and ``least`` directions for more.
     half_life : float, optional
-        After how many further samples a sample counts half.
+        After how many further samples a sample counts half, at least 1.
     least : int
+        How many directions to keep where ``size`` is left out and the covariance is too large.
 
     Examples
     --------
@@ -32,8 +33,9 @@ def new_sketch(n_features: int, size: Any = None, half_life: Any = None, least: 
     (ExactCovariance(50 features, 0 samples, half_life=None),
      FrequentDirections(10000 features, size=200, 0 samples, half_life=None))
     """
-    if size is None and n_features > EXACT_FEATURES:
+    n, half_life = check_settings(n_features, half_life)
+    if size is None and n > EXACT_FEATURES:
         size = least
-    if size is None or (isinstance(size, int) and size >= n_features):
-        return ExactCovariance.empty(n_features, half_life)
-    return FrequentDirections.empty(n_features, size, half_life)
+    if size is None or check_size(size) >= n:
+        return ExactCovariance.empty(n, half_life)
+    return FrequentDirections.empty(n, size, half_life)

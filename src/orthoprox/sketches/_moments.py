@@ -203,12 +203,15 @@ class _SparseBlock:
 
 
 def check_half_life(half_life: Any) -> float | None:
-    """A positive number, or None."""
+    """A number of at least 1, or None.
+
+    With less, the latest sample would outweigh all others together, and with far less nothing but it would be left.
+    """
     if half_life is None:
         return None
     try:
         value = float(half_life)
     except (TypeError, ValueError):
         raise TypeError(f"half_life must be a number of samples or None; given {half_life!r}.") from None
-    require(0 < value < math.inf, f"half_life must be a positive number of samples; given {value:g}.")
+    require(1 <= value < math.inf, f"half_life must be a finite number of samples, at least 1; given {value:g}.")
     return value

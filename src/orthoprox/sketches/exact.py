@@ -48,7 +48,7 @@ class ExactCovariance(CovarianceSketch):
         ----------
         n_features : int
         half_life : float, optional
-            After how many further samples a sample counts half; without it all count alike.
+            After how many further samples a sample counts half, at least 1; without it all count alike.
         """
         n, half_life = check_settings(n_features, half_life)
         check_memory(3 * n * n, f"The covariance of {n} features, while a block is added to it,")

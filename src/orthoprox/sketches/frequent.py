@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from orthoprox._fields import require
 from orthoprox._memory import check_memory
 from orthoprox._powers import times_power
 from orthoprox._types import Array
 from orthoprox.covariance import SampleCovariance
 from orthoprox.maps.sparse import is_sparse
-from orthoprox.sketches._base import CovarianceSketch, check_settings
+from orthoprox.sketches._base import CovarianceSketch, check_settings, check_size
 from orthoprox.sketches._moments import Moments
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -79,14 +77,10 @@ class FrequentDirections(CovarianceSketch):
         size : int
             How many directions are kept; ten times the number of components asked for is a good number.
         half_life : float, optional
-            After how many further samples a sample counts half; without it all count alike.
+            After how many further samples a sample counts half, at least 1; without it all count alike.
         """
         n, half_life = check_settings(n_features, half_life)
-        try:
-            size = operator.index(size)
-        except TypeError:
-            raise TypeError(f"size must be a whole number; given {size!r}.") from None
-        require(size >= 1, f"A sketch needs a size of at least 1; given {size}.")
+        size = check_size(size)
         check_memory(6 * size * n, f"A sketch of {size} directions of {n} features")
         return cls(Moments.none(n, half_life), size, np.zeros((0, n)), np.zeros(n))
 

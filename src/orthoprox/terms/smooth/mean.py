@@ -20,7 +20,7 @@ class Mean(SmoothTerm):
     r"""The term :math:`\tfrac{w}{N} \sum_i f_i(X)`.
 
     To most solvers it is one smooth term. ``orthoprox.solvers.StochasticOADMM`` takes the gradient of one part,
-    ``part(i)``, in place of that of all.
+    ``part(i)``, in place of that of all. It does so where the Mean is all of f: put other smooth terms into the parts.
 
     Parameters
     ----------
@@ -43,6 +43,8 @@ class Mean(SmoothTerm):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
+        if isinstance(self.parts, SmoothTerm):
+            raise TypeError(f"A Mean needs a sequence of smooth terms; given one {type(self.parts).__name__}.")
         object.__setattr__(self, "parts", tuple(self.parts))
         object.__setattr__(self, "weight", check_weight(self.weight, "Mean", nonnegative=False))
         require(len(self.parts) > 0, "A Mean needs at least one part; given none.")
@@ -63,7 +65,10 @@ class Mean(SmoothTerm):
         weight : float
             The factor w, for example 1 over the number of rows.
         """
-        step = operator.index(rows)
+        try:
+            step = operator.index(rows)
+        except TypeError:
+            raise TypeError(f"rows must be a whole number, the rows of a block; given {rows!r}.") from None
         require(step >= 1, f"A block must have at least 1 row; given {step}.")
         B = B.tocsr() if is_sparse(B) else check_matrix(B, "B")
         starts = range(0, B.shape[0], step)
