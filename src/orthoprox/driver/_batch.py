@@ -240,6 +240,7 @@ def _fitted(run: Run, method: Solver[Any]) -> Solver[Any]:
 def _points(runs: Sequence[Run], rule: Start) -> tuple[list[str], list[list[str]], FloatArray]:
     """The names of the starts, notes on them, and the points one after the other in the float type of the problems."""
     names, notes, points, checked = [], [], [], set()
+    noted: list[str]
     for run in runs:
         X0 = rule if run.X0 is None else run.X0
         if isinstance(X0, Random):  # the same as what it draws, without a move for each
