@@ -274,3 +274,13 @@ def test_data_in_a_term_beside_the_function(on):
     t, f = 1e-5, problem.f
     numeric = (on.numpy(f.gradient(X + t * V)) - on.numpy(f.gradient(X - t * V))) / (2 * t)
     assert np.allclose(product, numeric, rtol=1e-7, atol=1e-7 * np.linalg.norm(numeric))
+
+
+def test_an_error_of_the_function_itself_is_no_matter_of_derivatives(torch):
+    def broken(X):
+        raise RuntimeError("the file is gone")
+
+    from orthoprox.backends._autodiff_torch import TorchDerivatives
+
+    with pytest.raises(RuntimeError, match="^the file is gone$"):
+        TorchDerivatives(broken, "Smooth").both(torch.ones((3, 2)))

@@ -1,12 +1,27 @@
 """Many runs together give what each gives alone."""
 
+import pickle
+import signal
 from typing import Any
 
 import numpy as np
 import pytest
 
 from backends.problems import PROBLEMS, N, R
-from orthoprox import Critical, Iterations, Problem, Seconds, Status, Stiefel, named, solve, solve_many
+from orthoprox import (
+    Critical,
+    Iterations,
+    Problem,
+    Recorder,
+    RunFailed,
+    Seconds,
+    Status,
+    Stiefel,
+    When,
+    named,
+    solve,
+    solve_many,
+)
 from orthoprox.driver import _batch
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm.projections import Projections
@@ -134,6 +149,131 @@ def test_a_wrong_assumption_of_one_run_does_not_touch_the_others(library, togeth
         agree(solve(problem(np.asarray), "oadmm-ep", seed=seed, stop=Iterations(4)), result, library)
 
 
+@STAGE
+@pytest.mark.parametrize("library", ["torch", "jax"], indirect=True)
+def test_single_precision_stays_single(library, together):
+    """Also where numbers differ from run to run: a weight of double precision would make its problem double."""
+    problems = [
+        sparse_pca(library.asarray(D.astype(np.float32)), n_components=R, weight=weight)
+        for D, weight in zip(tables(2), (0.5, 1.0), strict=True)
+    ]
+    found = solve_many(problems, "oadmm-ep", stop=Iterations(5))
+    assert together == [2]
+    for problem, result in zip(problems, found, strict=True):
+        alone = solve(problem, "oadmm-ep", stop=Iterations(5))
+        assert result.X.dtype == alone.X.dtype
+        assert np.max(np.abs(library.numpy(result.X) - library.numpy(alone.X))) < 1e-5
+
+
+@STAGE
+def test_what_is_not_of_one_kind_is_solved_alone(torch, together):
+    """A k that differs, a function that asks the host, sparse matrices: no error, and the same results."""
+
+    def asks(X: Any) -> Any:
+        return ((X**4).sum(), 4 * X**3) if float(X[0, 0]) > 0 else ((X**2).sum(), 2 * X)
+
+    ks = [sparse_pca(torch.tensor(D), n_components=R, weight=1.0, k=k) for D, k in zip(tables(2), (4, 9), strict=True)]
+    own = [Problem.of(Smooth(asks, lipschitz=12.0) + weight * L1(), over=Stiefel(N, R)) for weight in (0.1, 0.2)]
+    for problems in (ks, own):
+        X0 = torch.tensor(np.stack([problems[0].M.random(seed) for seed in (1, 2)]))
+        found = solve_many(problems, "oadmm-ep", 2 * X0, stop=Iterations(4))
+        for problem, X, result in zip(problems, 2 * X0, found, strict=True):
+            alone = solve(problem, "oadmm-ep", X, stop=Iterations(4))
+            assert torch.equal(result.X, alone.X)
+    holes = [PROBLEMS["sparse data"](np.asarray) for _ in range(2)]
+    assert len(solve_many(holes, "oadmm-ep", stop=Iterations(2), device="cpu")) == 2 and together == []
+
+
+@STAGE
+def test_a_batch_keeps_notes_and_columns(torch, together):
+    problem = sparse_pca(torch.tensor(tables(1)[0]), n_components=R, weight=1.0)
+    X0 = 2 * np.stack([problem.M.random(seed) for seed in range(2)])
+    for result, X in zip(solve_many(problem, "oadmm-ep", X0, stop=Iterations(2)), X0, strict=True):
+        assert result.notes == solve(problem, "oadmm-ep", X, stop=Iterations(2)).notes != ()
+    assert together == [2]
+    record = Recorder(extra={"twice": lambda now: 2 * now.t})
+    found = solve_many(problem, "oadmm-ep", X0, stop=Iterations(2), record=record)
+    assert [list(result.history.twice) for result in found] == [[0, 2, 4]] * 2
+
+
+@STAGE
+def test_an_interrupted_batch_returns_all_its_runs(torch, together, monkeypatch):
+    steps = _batch.Together.advance
+
+    def interrupted(self: Any, states: Any, count: int, ended: Any) -> Any:
+        if seen.append(count) or len(seen) == 6:
+            signal.raise_signal(signal.SIGINT)
+        return steps(self, states, count, ended)
+
+    seen: list[int] = []
+    monkeypatch.setattr(_batch.Together, "advance", interrupted)
+    problem = sparse_pca(torch.tensor(tables(1)[0]), n_components=R, weight=1.0)
+    found = solve_many(problem, "oadmm-ep", seeds=range(2), stop=Iterations(100))
+    assert [(result.status, result.iterations) for result in found] == [(Status.INTERRUPTED, 6)] * 2
+    assert together == [2] and list(found[0].history.iteration) == list(range(7))
+    assert solve(problem, "oadmm-ep", resume=found[1].state, stop=Iterations(8)).iterations == 8
+
+
+@STAGE
+def test_a_run_that_has_ended_is_not_led_on_alone(torch, together, monkeypatch):
+    """Of a run that is not finite no assumption holds, and every step of it alone would wait for the host."""
+    alone: list[int] = []
+    monkeypatch.setattr(_batch.Together, "_alone", lambda self, state, k, count: alone.append(k) or state)
+    nan = torch.tensor(float("nan"), dtype=torch.float64)
+
+    def fall(X: Any) -> tuple[Any, Any]:
+        edge = torch.where(X[0, 0] > 0.5, nan, 0.0)
+        return edge - X[0, 0] ** 2, torch.cat([-2 * X[:1], 0 * X[1:]]) + edge
+
+    problem = Problem.of(Smooth(fall, lipschitz=2.0) + 0.01 * L1(), over=Stiefel(4, 1))
+    starts = torch.tensor(np.eye(4)[:, :, None][[1, 2, 3]])
+    starts[0, 0, 0] = 0.4  # only the first one crosses the line
+    starts[0] = problem.M.project(starts[0])
+    found = solve_many(problem, named("oadmm-ep", beta0=5.0), starts, stop=Iterations(60))
+    assert [result.status for result in found] == [Status.NOT_FINITE, Status.ITERATIONS, Status.ITERATIONS]
+    assert len(alone) <= 1
+
+
+class Raising:
+    """A quadratic that raises after so many calls, and can go to another process."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def __call__(self, X: Any) -> tuple[Any, Any]:
+        self.after -= 1
+        if self.after < 0:
+            raise ArithmeticError("enough")
+        return np.sum(X**4) / 4, X**3
+
+
+def raising(after: int) -> Problem:
+    return Problem.of(Smooth(Raising(after), lipschitz=3.0) + 0.1 * L1(), over=Stiefel(4, 1))
+
+
+def test_one_failure_does_not_lose_the_other_runs():
+    """Neither here nor in a process; if all fail it is an error."""
+    for jobs in (None, 2):
+        problems = [raising(after) for after in (10**6, 200, 10**6)]
+        with pytest.warns(RuntimeWarning, match="Run 1 of 3.*enough"):
+            found = solve_many(problems, "oadmm-ep", stop=Iterations(300), n_jobs=jobs)
+        assert [result.status for result in found] == [Status.ITERATIONS, Status.FAILED, Status.ITERATIONS]
+        assert found[1].iterations > 0 and "enough" in found[1].notes[-1]
+    with pytest.raises(RunFailed, match="enough") as raised:
+        solve_many([raising(200) for _ in range(2)], "oadmm-ep", stop=Iterations(300))
+    assert pickle.loads(pickle.dumps(raised.value)).result.iterations > 0
+
+
+def test_ctrl_c_ends_runs_one_after_the_other():
+    def stop(now: Any) -> None:
+        if now.t == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    problem = sparse_pca(tables(1)[0], n_components=R, weight=1.0)
+    found = solve_many(problem, "oadmm-ep", seeds=range(3), stop=Iterations(9) | When(stop))
+    assert [(result.status, result.iterations) for result in found] == [(Status.INTERRUPTED, 3)]
+
+
 def test_without_stacks_runs_are_taken_one_by_one_or_in_processes():
     problems = [sparse_pca(D, n_components=R, weight=1.0) for D in tables(3)]
     rule = Iterations(5)
@@ -159,3 +299,8 @@ def test_bad_numbers_of_starts_get_a_sentence():
         solve_many([1])
     with pytest.raises(TypeError, match="name of a solver"):
         solve_many(problem, 7, seeds=[1])
+    for seeds in (5, [0.5]):
+        with pytest.raises(TypeError, match="whole numbers"):
+            solve_many(problem, seeds=seeds)
+    with pytest.raises(TypeError, match="a Problem or a sequence"):
+        solve_many(None)

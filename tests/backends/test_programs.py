@@ -1,5 +1,9 @@
 """Steps without branches, as a device records them: the same numbers, and what happens where an assumption fails."""
 
+import gc
+import sys
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -140,3 +144,47 @@ def test_loops_of_jax_without_branches(jax, monkeypatch, method):
     assert np.max(np.abs(here.X - np.asarray(other.X))) < 1e-9
     (program,) = (known for known in backend._compiled[there].values() if isinstance(known, backend.Program))
     assert program._loops and None not in program._loops and program._can_loop
+
+
+def test_threads_share_a_problem(graphs, torch):
+    """Its recordings have one set of buffers, so they take turns."""
+    D = torch.tensor(np.random.default_rng(1).standard_normal((30, 12)))
+    problem, solver = sparse_pca(D, n_components=3, weight=1.0), named("oadmm-ep")
+    there: dict[int, Any] = {}
+
+    def run(seed: int) -> None:
+        there[seed] = solve(problem, solver, seed=seed, stop=Iterations(100), record=Recorder(every=10)).X
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    for seed, X in there.items():
+        alone = solve(sparse_pca(D.numpy(), n_components=3, weight=1.0), solver, seed=seed, stop=Iterations(100))
+        assert np.max(np.abs(alone.X - X.numpy())) < 1e-9
+
+
+def test_a_recorded_graph_does_not_keep_its_problem_alive(graphs, torch, monkeypatch):
+    """As on a GPU, where what was recorded is not called again."""
+
+    class Recorded(graphs.Recording):
+        def __init__(self, act: Any, device: Any) -> None:
+            super().__init__(act, device)
+            self._act = graphs._nothing
+
+    monkeypatch.setattr(graphs, "Recording", Recorded)
+    problem = sparse_pca(torch.tensor(np.random.default_rng(1).standard_normal((30, 12))), n_components=3, weight=1.0)
+    solver = named("oadmm-ep").for_problem(problem)
+    state = solver.init(problem, problem.M.random(0, like=problem.like))
+    graphs.LIBRARY.repeat(solver.step, problem, state, 20, torch.device("cpu"))
+    assert programs(graphs, problem)
+    seen = weakref.ref(problem)
+    del problem, state
+    gc.collect()
+    assert seen() is None and not graphs.LIBRARY._seen

@@ -45,6 +45,7 @@ class TorchDerivatives:
             except torch.cuda.OutOfMemoryError:
                 raise
             except _ERRORS as error:
+                self.function(X)  # an error of its own is no matter of derivatives
                 raise refusal(self.owner, _NAME, f"{str(error).splitlines()[0].rstrip('.')}.") from error
         self._check_unchanged(X, before)
         return value.detach(), G.detach()

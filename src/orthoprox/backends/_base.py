@@ -30,9 +30,9 @@ class Backend:
         return None
 
     def number(self, value: float, like: Array) -> Array:
-        """A number as an array without axes: of booleans for True and False, in double precision otherwise."""
+        """A number as an array without axes: a boolean for True and False, of the float type of ``like`` otherwise."""
         xp = array_namespace(like)
-        dtype = xp.bool if isinstance(value, bool) else xp.float64
+        dtype = xp.bool if isinstance(value, bool) else like.dtype
         return xp.full((), value, dtype=dtype, device=device(like))
 
     def is_asynchronous(self, a: Array) -> bool:

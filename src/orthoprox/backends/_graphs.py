@@ -7,6 +7,7 @@ the device to run. A graph launches all of them at once. It can hold no branch, 
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Hashable
@@ -165,6 +166,7 @@ class Program:
         self._by_hand, self.seconds = 0, seconds
         self.given_up: str | None = None
         """Why it runs step by step."""
+        self._lock = threading.RLock()  # threads that solve one problem share its buffers
 
     def run(self, step: Step, problem: Any, state: V, count: int, device: torch.device) -> V:
         while count > 0:
@@ -174,7 +176,8 @@ class Program:
                 self._by_hand, self.seconds = self._by_hand + 1, self.seconds + time.perf_counter() - since
             else:
                 since, asked = time.perf_counter(), min(count, self._most)
-                state, count = self._try(step, problem, state, asked, device), count - asked
+                with self._lock:
+                    state, count = self._try(step, problem, state, asked, device), count - asked
                 self._pace(time.perf_counter() - since)
             if is_over():
                 break
@@ -241,6 +244,7 @@ class Numbers:
     def __init__(self, function: Step, problem: Any, state: Any, device: torch.device) -> None:
         self.buffers = Buffers(state, device)
         self._out: torch.Tensor | None = None
+        self._lock = threading.Lock()
         self._recording = Recording(lambda: self._compute(function, problem, device), device)
 
     def _compute(self, function: Step, problem: Any, device: torch.device) -> None:
@@ -254,10 +258,11 @@ class Numbers:
 
     def run(self, state: Any) -> list[float] | None:
         """The numbers, or None where something was not as usual."""
-        self.buffers.store(state)
-        self._recording.replay()
-        assert self._out is not None
-        *numbers, usual, enough = self._out.tolist()
+        with self._lock:
+            self.buffers.store(state)
+            self._recording.replay()
+            assert self._out is not None
+            *numbers, usual, enough = self._out.tolist()
         return numbers if usual and enough else None
 
 

@@ -65,7 +65,8 @@ def flatten(obj: Any) -> Tree:
             leaves.append(part)
             places.append([path])
             return _leaf(len(leaves) - 1), len(leaves) - 1
-        return (lambda _: part), part
+        # What cannot be compared, as a sparse matrix, has the shape of itself alone.
+        return (lambda _: part), part if isinstance(part, Hashable) else id(part)
 
     build, shape = visit(obj, ())
     return Tree(leaves, build, shape, places)

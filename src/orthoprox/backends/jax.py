@@ -56,7 +56,7 @@ class JAXBackend(Backend):
         return found
 
     def number(self, value: float, like: Array) -> Array:
-        return jax.numpy.asarray(value, dtype=bool if isinstance(value, bool) else float)
+        return jax.numpy.asarray(value, dtype=bool if isinstance(value, bool) else like.dtype)
 
     def repeat(self, step: Callable[[Any, V], V], problem: Any, state: V, count: int) -> V:
         program = self._compiled(step, problem, Program) if speculation() is None else None

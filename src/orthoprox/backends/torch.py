@@ -30,7 +30,7 @@ class TorchBackend(Backend):
         return found
 
     def number(self, value: float, like: Array) -> Array:
-        dtype = torch.bool if isinstance(value, bool) else torch.float64
+        dtype = torch.bool if isinstance(value, bool) else like.dtype
         return torch.full((), value, dtype=dtype, device=like.device)
 
     def repeat(self, step: Callable[[Any, V], V], problem: Any, state: V, count: int) -> V:

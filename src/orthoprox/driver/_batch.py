@@ -15,6 +15,7 @@ from orthoprox._linalg import rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._devices import Mover
+from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver._stack import NotOfOneShape
 from orthoprox.driver._together import States, Together
 from orthoprox.driver.observers import Recorder
@@ -24,6 +25,7 @@ from orthoprox.driver.stopping import Look, Rule
 from orthoprox.driver.units import choose_units
 from orthoprox.problem import Criticality, Numbers, Problem
 from orthoprox.solvers import Solver
+from orthoprox.solvers._base import not_lipschitz
 from orthoprox.starts import Auto, Random, Start
 
 FloatArray = np.ndarray[Any, Any]
@@ -74,7 +76,7 @@ class Batch:
         self._runs, self._rule, self._record, self._move = runs, rule, record, move
         self._compiled, self._since = compile_seconds(), time.perf_counter()
         self._solvers = [_fitted(run, method) for run in runs]
-        self._names, X0 = _points(runs, Auto() if method.auto_start else Random())
+        self._names, self._notes, X0 = _points(runs, Auto() if method.auto_start else Random())
         self._together = Together([run.problem for run in runs], self._solvers, X0, move)
         self._active = np.arange(len(runs))
         """Which runs the states are of."""
@@ -84,27 +86,40 @@ class Batch:
         self._results: dict[int, Result[Any]] = {}
         sizes = [(run.problem.f.lipschitz or 0.0, run.problem.A.norm) for run in runs]
         self._lipschitz, self._norms = np.asarray(sizes).T
+        self._unbounded = np.asarray([not_lipschitz(run.problem) for run in runs])
+        """Where h is a constraint, which an infinite objective says X violates."""
 
     def run(self) -> list[Result[Any]]:
         """Lead all runs to their ends."""
+        with Interrupts() as interrupts:
+            self._lead(interrupts)
+        return self._with_histories()
+
+    def _lead(self, interrupts: Interrupts) -> None:
         found, states = self._together.begin()
         if any(status is not None for status in self._look(0, found)):
             raise NotOfOneShape("A run that ends where it begins is solved alone.")
         t, before = 1, states
         while True:
             statuses = self._look(t, self._together.numbers(states))
+            if interrupts.came:
+                statuses = [status or Status.INTERRUPTED for status in statuses]
             self._finish(t, statuses, states, before)
             if self._ended.all():
-                return self._with_histories()
+                return
             before = states = self._shrink(states)
-            states, t = self._advance(states, t)
+            try:
+                with interrupts.raised():
+                    states, t = self._advance(states, t)
+            except KeyboardInterrupt:  # all end where they were last looked at
+                return self._finish(t, [Status.INTERRUPTED] * len(self._active), before, before)
 
     def _advance(self, states: States, t: int) -> tuple[States, int]:
         """Go on until somebody has to look, or the time is over."""
         target = t + min(self._rule.rest(t), self._record.rest(t))
         while t < target:
             count = min(target - t, _MOST)
-            states, t = self._together.advance(states, count), t + count
+            states, t = self._together.advance(states, count, self._ended[self._active]), t + count
             if self._rule.seconds is not None and self._seconds() >= self._rule.seconds:
                 break
         return states, t
@@ -128,7 +143,8 @@ class Batch:
         self._rows.append(Row(t, self._seconds(), self._active, found))
         verdicts = self._rule.many(self._as_seen(t, found, self._active))
         total = found.primal + found.dual + found.stationarity
-        broken = ~((found.finite > 0) & np.isfinite(found.objective) & np.isfinite(total))
+        possible = [np.isfinite(a) | (self._unbounded[self._active] & (a == np.inf)) for a in (found.objective, total)]
+        broken = ~((found.finite > 0) & possible[0] & possible[1])
         return [Status.NOT_FINITE if wrong else verdict for wrong, verdict in zip(broken, verdicts, strict=True)]
 
     def _as_seen(self, t: int, found: Numbers, runs: FloatArray) -> Look:
@@ -197,7 +213,7 @@ class Batch:
             state=state,
             solver=solver,
             start=self._names[run],
-            notes=(*problem.notes, *solver.scope.beyond(problem, solver.name)),
+            notes=(*problem.notes, *solver.scope.beyond(problem, solver.name), *self._notes[run]),
         )
 
     def _with_histories(self) -> list[Result[Any]]:
@@ -221,15 +237,16 @@ def _fitted(run: Run, method: Solver[Any]) -> Solver[Any]:
     return method.for_problem(run.problem)
 
 
-def _points(runs: Sequence[Run], rule: Start) -> tuple[list[str], FloatArray]:
-    """The names of the starts, and the points one after the other."""
-    names, points, checked = [], [], set()
+def _points(runs: Sequence[Run], rule: Start) -> tuple[list[str], list[list[str]], FloatArray]:
+    """The names of the starts, notes on them, and the points one after the other in the float type of the problems."""
+    names, notes, points, checked = [], [], [], set()
+    noted: list[str]
     for run in runs:
         X0 = rule if run.X0 is None else run.X0
         if isinstance(X0, Random):  # the same as what it draws, without a move for each
-            name, X = X0.name, run.problem.M.random(run.seed)
+            name, noted, X = X0.name, [], run.problem.M.random(run.seed)
         else:
-            drawn, _ = starting_point(run.problem, X0, run.seed)
+            drawn, noted = starting_point(run.problem, X0, run.seed)
             name, X = drawn.name, backend_of(drawn.X).to_numpy(drawn.X)
         if id(run.problem) not in checked:
             at = backend_of(run.problem.like).from_numpy(X, run.problem.like)
@@ -237,5 +254,9 @@ def _points(runs: Sequence[Run], rule: Start) -> tuple[list[str], FloatArray]:
             check_user_functions(run.problem, at)
             checked.add(id(run.problem))
         names.append(name)
+        notes.append(noted)
         points.append(X)
-    return names, np.stack(points)
+    like = runs[0].problem.like
+    backend = backend_of(like)
+    kind = backend.to_numpy(backend.from_numpy(np.zeros(1), like)).dtype
+    return names, notes, np.stack(points).astype(kind)

@@ -33,7 +33,7 @@ class Layout:
         return self._build(values)
 
 
-def stack(objects: Sequence[Any], move: Move) -> tuple[tuple[Array, ...], tuple[int | None, ...], Layout]:
+def stack(objects: Sequence[Any], move: Move, kind: Any) -> tuple[tuple[Array, ...], tuple[int | None, ...], Layout]:
     """The arrays of objects of one shape, the axis of each stack (None for an array that all share), and the layout.
 
     Numbers that are the same everywhere stay what they are, so that code may ask about them; others become an array.
@@ -44,6 +44,8 @@ def stack(objects: Sequence[Any], move: Move) -> tuple[tuple[Array, ...], tuple[
         Nested dataclasses, all with the same functions and words in the same places.
     move : callable
         Puts an array where the work is done.
+    kind : NumPy dtype
+        For numbers: one of double precision would make what it is multiplied with double.
     """
     flat = [flatten(obj) for obj in objects]
     leaves = flat[0].leaves
@@ -59,7 +61,7 @@ def stack(objects: Sequence[Any], move: Move) -> tuple[tuple[Array, ...], tuple[
         values[place] = None
         places.append(place)
         if not is_array_api_obj(first):
-            arrays.append(move(np.asarray(column, dtype=np.float64)))
+            arrays.append(move(np.asarray(column, dtype=kind)))
         elif all(leaf is first for leaf in column):
             arrays.append(move(first))
         else:

@@ -121,12 +121,13 @@ class Mapped:
 
     def gather(self, states: Sequence[Any], move: Move) -> tuple[Array, ...]:
         """The arrays and numbers of states that were made one by one, stacked."""
+        kind = self._backend.to_numpy(self._zero).dtype
         self._tree = flatten(states[0])._replace(leaves=[])
         columns = zip(*(self._tree.read(state) for state in states), strict=True)
         return tuple(
             move(array_namespace(column[0]).stack(column))
             if getattr(column[0], "ndim", 0) > 0
-            else move(np.asarray([float(value) for value in column]))
+            else move(np.asarray([float(value) for value in column], dtype=kind))
             for column in columns
         )
 
@@ -174,15 +175,15 @@ class Together:
     ----------
     problems, solvers : sequences
         One of each for every run.
-    X0 : array, shape (k, n, r)
-        Feasible points.
+    X0 : NumPy array, shape (k, n, r)
+        Feasible points, in the float type of the problems.
     move : callable
         Puts an array where the work is done.
     """
 
     def __init__(self, problems: Sequence[Problem], solvers: Sequence[Solver[Any]], X0: Array, move: Move) -> None:
         self._pairs, self._move = [Pair(*pair) for pair in zip(problems, solvers, strict=True)], move
-        arrays, self._axes, layout = stack(self._pairs, move)
+        arrays, self._axes, layout = stack(self._pairs, move, X0.dtype)
         self._data, self._X0 = Data(arrays), move(X0)
         self._backend = backend_of(self._X0)
         self._mapped = Mapped(layout, self._axes, self._X0)
@@ -217,16 +218,13 @@ class Together:
         begun = pair.solver.init(pair.problem, self._home(self._X0[k : k + 1])[0])
         return begun, pair.solver.step(pair.problem, begun)
 
-    def advance(self, states: States, count: int) -> States:
-        """All runs so many steps on."""
-        try:
-            found = self._backend.repeat(self._steps.step, self._data, states, count)
-        except Exception as error:
-            raise NotImplementedError("These runs cannot be taken together.") from error
-        wrong = self._wrong(found)
+    def advance(self, states: States, count: int, ended: np.ndarray[Any, Any]) -> States:
+        """All runs so many steps on; of those that have ended nobody asks whether their steps were right."""
+        found = self._backend.repeat(self._steps.step, self._data, states, count)
+        wrong = [k for k in self._wrong(found) if not ended[k]]
         if wrong and self._steps.effort < MOST_EFFORT:
             self._steps = Steps(self._mapped, self._steps.effort + 1)
-            return self.advance(states, count)
+            return self.advance(states, count, ended)
         alone = zip(wrong, self.states(states, wrong), strict=True)
         return self._put(found, wrong, [self._alone(state, k, count) for k, state in alone])
 

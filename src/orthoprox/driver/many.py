@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import os
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+import warnings
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
-from orthoprox._fields import require
+from orthoprox._fields import replace, require
 from orthoprox._types import Array
 from orthoprox.driver._batch import Batch, Run
 from orthoprox.driver._devices import mover
-from orthoprox.driver._stack import NotOfOneShape
 from orthoprox.driver.observers import Recorder
-from orthoprox.driver.result import Result
+from orthoprox.driver.result import Result, RunFailed, Status
 from orthoprox.driver.solve import DEFAULT_SOLVER, solve
 from orthoprox.driver.stopping import Critical, Iterations, Rule, as_rule
 from orthoprox.problem import Problem
@@ -42,16 +44,17 @@ def solve_many(
     Parameters
     ----------
     problems : sequence of Problem, or Problem
-        To be solved together they have to be of one kind: the same shapes, the same classes of terms and maps.
+        To be solved together they must be of one kind: the same shapes and float type, the same classes of terms and
+        maps. Otherwise each is solved alone.
     solver, stop : as in :func:`solve`
-        ``Iterations``, ``Seconds``, ``Critical`` and what is made of them with ``|`` and ``&`` are looked at for all
-        runs at once; other rules are asked run by run, which only works for runs one after the other.
+        ``Iterations``, ``Seconds``, ``Critical`` and their combinations by ``|`` and ``&`` are checked for all runs at
+        once. Other rules are asked run by run, so runs with them are solved one after the other.
     X0 : array of shape (k, n, r), or Start, optional
-        A point for each run, or a rule.
+        A point for each run, or a rule that gives one.
     seeds : sequence of int, optional
-        For what a rule draws, one for each run; 0 for all by default. With one problem their number is that of runs.
+        One for each run, for what its start draws at random; 0 for all by default. One problem is solved once for each.
     record : Recorder, optional
-        How often to measure.
+        What to measure and how often. With columns of your own (``extra``) runs are solved one after the other.
     device : str, optional
         Where to work on problems in NumPy: "cuda", "cuda:1" or "cpu", with PyTorch. Results are in NumPy again.
     n_jobs : int, optional
@@ -61,6 +64,14 @@ def solve_many(
     -------
     list of Result
         In the order of the problems or seeds. Where runs went together, ``seconds`` is the time until a run had ended.
+        Ctrl-C ends all runs and loses none that has begun: runs that went together have the status ``INTERRUPTED``;
+        where they went one after the other, the list ends with the run that was interrupted.
+
+    Raises
+    ------
+    RunFailed
+        When every run fails, or one cannot begin. Otherwise a run in which something raised has the status ``FAILED``,
+        its last state, and the error among its notes; a warning says so.
 
     Examples
     --------
@@ -82,11 +93,11 @@ def solve_many(
         return []
     move = mover(runs[0].problem, device)
     stackable = method.compilable if method.stackable is None else method.stackable
-    if move is not None and stackable and rule.sees_many:
+    if move is not None and stackable and rule.sees_many and record.measures.keys() == Recorder.COLUMNS.keys():
         try:
             return Batch(runs, method, rule, record, move).run()
-        except (NotOfOneShape, NotImplementedError):
-            pass
+        except Exception:  # shapes that differ, a function that asks the host or raises
+            pass  # alone, a run asks whom it likes, and an error has its run and its sentence
     return _apart(runs, method, rule, record, n_jobs)
 
 
@@ -96,6 +107,8 @@ def _runs(problems: Any, X0: Any, seeds: Any) -> list[Run]:
     stacked = X0 is not None and not isinstance(X0, Start)
     counts = {}
     if not one:
+        if not isinstance(problems, Iterable):
+            raise TypeError(f"problems must be a Problem or a sequence of them; given {type(problems).__name__}.")
         problems = list(problems)
         for problem in problems:
             if not isinstance(problem, Problem):
@@ -105,7 +118,7 @@ def _runs(problems: Any, X0: Any, seeds: Any) -> list[Run]:
         require(getattr(X0, "ndim", 0) == 3, "X0 must be a stack of points, an array of shape (k, n, r), or a Start.")
         counts["points in X0"] = int(X0.shape[0])
     if seeds is not None:
-        seeds = [int(seed) for seed in seeds]
+        seeds = _whole_numbers(seeds)
         counts["seeds"] = len(seeds)
     if one and not counts:
         raise ValueError("One problem is solved many times from many starts: give seeds, or a stack of points X0.")
@@ -119,17 +132,68 @@ def _runs(problems: Any, X0: Any, seeds: Any) -> list[Run]:
     ]
 
 
+def _whole_numbers(seeds: Any) -> list[int]:
+    try:
+        return [operator.index(seed) for seed in seeds]
+    except TypeError:
+        raise TypeError(
+            f"seeds must be a sequence of whole numbers, one for each run, as in range(8); given {seeds!r}."
+        ) from None
+
+
 def _apart(runs: list[Run], method: Solver[Any], rule: Rule, record: Recorder, n_jobs: int | None) -> list[Result[Any]]:
     """Each run alone, in as many processes as were asked for."""
     cores = os.cpu_count() or 1
     jobs = min(cores + 1 + n_jobs if n_jobs and n_jobs < 0 else n_jobs or 1, len(runs))
-    tasks = [(run, method, rule, record.every) for run in runs]
-    if jobs <= 1:
-        return [_alone(task) for task in tasks]
+    extra = {name: measure for name, measure in record.measures.items() if name not in Recorder.COLUMNS}
+    tasks = [(run, method, rule, record.every, extra) for run in runs]
+    found: list[Result[Any] | RunFailed] = []
+    if jobs > 1:
+        found = _in_processes(tasks, jobs)
+    else:
+        for task in tasks:
+            found.append(_alone(task))
+            if isinstance(found[-1], Result) and found[-1].status is Status.INTERRUPTED:
+                break
+    return _results(found)
+
+
+def _in_processes(tasks: list[_Task], jobs: int) -> list[Result[Any] | RunFailed]:
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_alone, tasks, chunksize=max(1, len(tasks) // (4 * jobs))))
+        futures = [pool.submit(_alone, task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)  # those under way have heard it too, and end by themselves
+            return [future.result() for future in itertools.takewhile(_is_whole, futures)]
 
 
-def _alone(task: tuple[Run, Solver[Any], Rule, int | None]) -> Result[Any]:
-    run, method, rule, every = task
-    return solve(run.problem, method, run.X0, seed=run.seed, stop=rule, record=Recorder(every=every))
+def _is_whole(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _results(found: Sequence[Result[Any] | RunFailed]) -> list[Result[Any]]:
+    """All results; one that failed among others says so in a warning, since an error would lose the others."""
+    failed = {k: one for k, one in enumerate(found) if isinstance(one, RunFailed)}
+    if failed and (len(failed) == len(found) or any(error.result is None for error in failed.values())):
+        raise next((error for error in failed.values() if error.result is None), failed[min(failed)])
+    for k, error in failed.items():
+        warnings.warn(f"Run {k} of {len(found)}, counted from 0: {error}", RuntimeWarning, stacklevel=4)
+    return [_noted(one) if isinstance(one, RunFailed) else one for one in found]
+
+
+def _noted(error: RunFailed) -> Result[Any]:
+    assert error.result is not None
+    return replace(error.result, notes=(*error.result.notes, str(error)))
+
+
+_Task = tuple[Run, Solver[Any], Rule, int | None, dict[str, Any]]
+
+
+def _alone(task: _Task) -> Result[Any] | RunFailed:
+    """The result of a run, or its error: one that is raised in another process would lose its result on the way."""
+    run, method, rule, every, extra = task
+    try:
+        return solve(run.problem, method, run.X0, seed=run.seed, stop=rule, record=Recorder(every, extra))
+    except RunFailed as error:
+        return error

@@ -172,3 +172,6 @@ class RunFailed(RuntimeError):
     def __init__(self, sentence: str, result: Result[Any] | None = None) -> None:
         super().__init__(sentence)
         self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.result)  # which an exception on its way to another process would lose
