@@ -123,17 +123,23 @@ def test_numpy_problems_on_a_device_of_pytorch(torch, together):
 
 @STAGE
 def test_a_run_that_breaks_ends_alone_at_its_last_finite_state(torch, together):
-    def fall(X: Any) -> tuple[Any, Any]:
-        edge = torch.where(X[0, 0] > 0.5, torch.nan, 0.0)
-        return X.sum() + edge, torch.ones_like(X) + edge
+    pull = torch.tensor(np.eye(4, 1))
 
-    problem = Problem.of(Smooth(fall, lipschitz=1.0) + 0.1 * L1(), over=Stiefel(4, 1))
-    starts = torch.tensor(np.eye(4)[:, :, None][[1, 2, 3]])
-    starts[0, 0, 0] = -0.4  # only the first one crosses the line
-    starts[0] = problem.M.project(starts[0])
-    found = solve_many(problem, named("oadmm-ep", beta0=5.0), -starts, stop=Iterations(60))
-    alone = [solve(problem, named("oadmm-ep", beta0=5.0), -X, stop=Iterations(60)) for X in starts]
-    assert [result.status for result in found] == [result.status for result in alone]
+    def fall(X: Any) -> tuple[Any, Any]:
+        """Low at both poles, and without a value near one of them."""
+        edge = torch.where(X[0, 0] > 0.7, torch.nan, 0.0)
+        return -2 * (pull * X).sum() ** 2 + edge, -4 * pull * X + edge
+
+    problem = Problem.of(Smooth(fall, lipschitz=4.0) + 0.01 * L1(), over=Stiefel(4, 1))
+    starts = torch.tensor(np.full((3, 4, 1), 0.5))
+    starts[1:, 0] = -0.5  # only the first one crosses the line
+    method, rule = named("oadmm-ep", beta0=5.0), Iterations(60)
+    found = solve_many(problem, method, starts, stop=rule)
+    alone = [solve(problem, method, X, stop=rule) for X in starts]
+    assert together == [3]
+    assert [result.status for result in found] == [Status.NOT_FINITE, Status.ITERATIONS, Status.ITERATIONS]
+    assert [result.status for result in alone] == [result.status for result in found]
+    assert np.isfinite(found[0].objective) and found[0].iterations == alone[0].iterations
     assert all(bool(torch.isfinite(result.X).all()) for result in found)
 
 

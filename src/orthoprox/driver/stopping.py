@@ -75,27 +75,40 @@ class Rule(abc.ABC):
         return Both(as_rule(other), self)
 
 
-def _first(one: Status | None, other: Status | None) -> Status | None:
-    """Success where one of two says so, else the first reason."""
-    return Status.CONVERGED if Status.CONVERGED in (one, other) else one or other
-
-
-def _both(one: Status | None, other: Status | None) -> Status | None:
-    """A reason only where both have one; success where one of them is."""
-    if one is None or other is None:
-        return None
-    return Status.CONVERGED if Status.CONVERGED in (one, other) else other
-
-
 @dataclass(frozen=True)
-class Either(Rule):
-    """Stop as soon as one of two rules says so; success counts first when both do."""
+class _Two(Rule):
+    """What two rules make of each other."""
 
     first: Rule
     second: Rule
 
+    @staticmethod
+    @abc.abstractmethod
+    def join(one: Status | None, other: Status | None) -> Status | None:
+        """The reason that follows from two."""
+
     def __call__(self, now: Snapshot) -> Status | None:
-        return _first(self.first(now), self.second(now))
+        return self.join(self.first(now), self.second(now))
+
+    def rest(self, t: int) -> int:
+        return min(self.first.rest(t), self.second.rest(t))
+
+    @property
+    def sees_many(self) -> bool:  # type: ignore[override]
+        return self.first.sees_many and self.second.sees_many
+
+    def many(self, look: Look) -> Verdicts:
+        pairs = zip(self.first.many(look), self.second.many(look), strict=True)
+        return [self.join(one, other) for one, other in pairs]
+
+
+@dataclass(frozen=True)
+class Either(_Two):
+    """Stop as soon as one of two rules says so; success counts first when both do."""
+
+    @staticmethod
+    def join(one: Status | None, other: Status | None) -> Status | None:
+        return Status.CONVERGED if Status.CONVERGED in (one, other) else one or other
 
     @property
     def limit(self) -> int | None:
@@ -107,41 +120,16 @@ class Either(Rule):
         known = [rule.seconds for rule in (self.first, self.second) if rule.seconds is not None]
         return min(known, default=None)
 
-    def rest(self, t: int) -> int:
-        return min(self.first.rest(t), self.second.rest(t))
-
-    @property
-    def sees_many(self) -> bool:  # type: ignore[override]
-        return self.first.sees_many and self.second.sees_many
-
-    def many(self, look: Look) -> Verdicts:
-        pairs = zip(self.first.many(look), self.second.many(look), strict=True)
-        return [_first(one, other) for one, other in pairs]
-
 
 @dataclass(frozen=True)
-class Both(Rule):
+class Both(_Two):
     """Stop when two rules say so at the same iteration, as in ``Critical(1e-6) & Iterations(100)``."""
 
-    first: Rule
-    second: Rule
-
-    def __call__(self, now: Snapshot) -> Status | None:
-        first = self.first(now)
-        if first is None:
+    @staticmethod
+    def join(one: Status | None, other: Status | None) -> Status | None:
+        if one is None or other is None:
             return None
-        return _both(first, self.second(now))
-
-    def rest(self, t: int) -> int:
-        return min(self.first.rest(t), self.second.rest(t))
-
-    @property
-    def sees_many(self) -> bool:  # type: ignore[override]
-        return self.first.sees_many and self.second.sees_many
-
-    def many(self, look: Look) -> Verdicts:
-        pairs = zip(self.first.many(look), self.second.many(look), strict=True)
-        return [_both(one, other) for one, other in pairs]
+        return Status.CONVERGED if Status.CONVERGED in (one, other) else other
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,7 @@ def run_stages(
             start = start_for(stage.problem.data, done[-1].X if done else X0)
             # the rules of fits compare records, one for each iteration
             record = Recorder(every=1)
-            done.append(
-                solve(stage.problem, stage.solver, start, stop=stage.stop, record=record, observers=observers)
-            )
+            done.append(solve(stage.problem, stage.solver, start, stop=stage.stop, record=record, observers=observers))
             if done[-1].status is Status.INTERRUPTED:
                 break
         else:
