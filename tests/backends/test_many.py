@@ -26,7 +26,7 @@ from orthoprox.driver import _batch
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.starts import Leading
-from orthoprox.terms import L1, Smooth
+from orthoprox.terms import L1, Linear, Smooth
 
 STAGE = pytest.mark.backends
 
@@ -310,3 +310,21 @@ def test_bad_numbers_of_starts_get_a_sentence():
             solve_many(problem, seeds=seeds)
     with pytest.raises(TypeError, match="a Problem or a sequence"):
         solve_many(None)
+
+
+def test_what_cannot_be_sent_to_a_process_gets_a_sentence():
+    problem = Problem.of(Smooth(lambda X: (X.sum(), np.ones_like(X))) + 0.1 * L1(), over=Stiefel(4, 1))
+    with pytest.raises(ValueError, match="top level of a module"):
+        solve_many(problem, seeds=range(2), n_jobs=2, stop=Iterations(2))
+
+
+@STAGE
+def test_runs_that_cannot_go_together_say_why(torch, together):
+    def ask(X: Any) -> tuple[Any, Any]:
+        return (X.sum(), torch.ones_like(X)) if float(X[0, 0]) < 2 else (0 * X.sum(), 0 * X)
+
+    slope = Linear(torch.ones((4, 1), dtype=torch.float64))
+    problem = Problem.of(slope + Smooth(ask, lipschitz=1.0) + 0.1 * L1(), over=Stiefel(4, 1))
+    X0 = torch.tensor(np.eye(4, 1)[None])
+    (found,) = solve_many(problem, "oadmm-ep", X0, stop=Iterations(3))
+    assert together == [] and "one by one" in found.notes[-1] and "vmap" in found.notes[-1]

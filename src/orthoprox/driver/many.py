@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import os
+import pickle
 import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -96,8 +97,12 @@ def solve_many(
     if move is not None and stackable and rule.sees_many and record.measures.keys() == Recorder.COLUMNS.keys():
         try:
             return Batch(runs, method, rule, record, move).run()
-        except Exception:  # shapes that differ, a function that asks the host or raises
-            pass  # alone, a run asks whom it likes, and an error has its run and its sentence
+        except Exception as error:  # shapes that differ, a function that asks the host or raises
+            # alone, a run asks whom it likes, and an error has its run and its sentence
+            reason = str(error.__cause__ or error).partition("\n")[0]
+            note = f"the runs were taken one by one, because together they could not be: {reason}"
+            alone = _apart(runs, method, rule, record, n_jobs)
+            return [replace(result, notes=(*result.notes, note)) for result in alone]
     return _apart(runs, method, rule, record, n_jobs)
 
 
@@ -159,6 +164,13 @@ def _apart(runs: list[Run], method: Solver[Any], rule: Rule, record: Recorder, n
 
 
 def _in_processes(tasks: list[_Task], jobs: int) -> list[Result[Any] | RunFailed]:
+    try:
+        pickle.dumps(tasks[0])
+    except Exception as error:
+        raise ValueError(
+            f"n_jobs sends problems and rules to other processes, which these cannot be: {error}. Leave n_jobs out, or "
+            "define your functions at the top level of a module."
+        ) from error
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(_alone, task) for task in tasks]
         try:
