@@ -256,7 +256,8 @@ def test_units_kinds_and_types_of_blocks(estimator, size):
     assert kept(X, stream(model, csr_array(X))) == pytest.approx(kept(X, plain), rel=1e-9)
     single = stream(model, X.astype(np.float32))
     assert single.components_.dtype == single.mean_.dtype == np.float32
-    assert kept(X, single) == pytest.approx(kept(X, plain), rel=1e-4)
+    # in single precision the search may end at other zeros; a bounded sketch promises a hundredth
+    assert kept(X, single) == pytest.approx(kept(X, plain), rel=1e-4 if size is None else 1e-2)
 
 
 def test_too_little_so_far_is_said_and_more_helps():
