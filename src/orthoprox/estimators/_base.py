@@ -19,7 +19,7 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, RunFailed, Status
 from orthoprox.estimators._blocks import each_block, is_blocked, read_rows, sum_blocks
-from orthoprox.estimators._device import fitting, like_input
+from orthoprox.estimators._device import CAN_DISPATCH, fitting, like_input
 from orthoprox.estimators._input import (
     Samples,
     about,
@@ -396,5 +396,5 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.array_api_support = True
+        tags.array_api_support = CAN_DISPATCH
         return tags

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy
 import sklearn
 from array_api_compat import device, is_array_api_obj, is_numpy_array
 
@@ -25,6 +26,8 @@ from orthoprox.backends import backend_of
 from orthoprox.driver import Result
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+CAN_DISPATCH = np.lib.NumpyVersion(scipy.__version__) >= "1.14.0"
+"""Whether scikit-learn lets arrays of other libraries pass: with an older SciPy it refuses."""
 
 
 def is_elsewhere(X: Any) -> bool:
