@@ -32,6 +32,8 @@ ANSWER = 15.0
 """Seconds in which a worker that is there says so, however busy it is."""
 LOOK = 2.0
 """Seconds between two looks whether workers have joined or left."""
+LEAVING = {"closing_gracefully", "closing", "closed"}
+"""States in which the scheduler still names a worker that takes no more tasks."""
 TRIES = 5
 """How often one product is begun before the cluster is given up."""
 
@@ -253,8 +255,8 @@ class Cluster:
             found = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), ANSWER)
         except TypeError:  # older releases always tell of all
             found = await asyncio.wait_for(self._client.scheduler.identity(), ANSWER)
-        workers: dict[str, Any] = found["workers"]
-        return workers
+        # One that is about to leave takes no more work: rows sent there would be waited for in vain.
+        return {address: info for address, info in found["workers"].items() if info.get("status") not in LEAVING}
 
     def _is_enough(self, alive: dict[str, Any]) -> bool:
         return bool(alive) and self._source.bytes <= FULL * sum(_memory(info) for info in alive.values())
