@@ -33,7 +33,7 @@ def test_the_command_gives_the_same_result_in_every_library(tmp_path, request, l
 
 
 def test_what_has_no_dense_data_is_not_moved(monkeypatch):
-    monkeypatch.setattr("orthoprox.cli.models.mover", lambda device, library: lambda a: a.tolist())
+    monkeypatch.setattr("orthoprox.cli.solve.mover", lambda device, library: lambda a: a.tolist())
     outcome = invoke("solve", "compressed-modes", "16", "--device", "cuda")
     assert outcome.exit_code == 2
     assert "has no data to put on a device" in outcome.stderr

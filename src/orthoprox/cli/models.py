@@ -13,7 +13,7 @@ from array_api_compat import is_numpy_array
 
 from orthoprox import Problem
 from orthoprox._memory import check_memory
-from orthoprox.backends.devices import mover
+from orthoprox.backends.devices import Mover
 from orthoprox.blocks import Rows
 from orthoprox.cli.source import Source, Where, find_source
 from orthoprox.maps import Blocked, LinearMap, as_map
@@ -37,13 +37,8 @@ class SolveRequest:
     folder: Path | None
     prepare: str | None
     where: Where = field(default_factory=Where)
-    device: str | None = None
-    library: str | None = None
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether the user named a device or a library."""
-        return self.device is not None or self.library is not None
+    move: Mover | None = None
+    """Puts the data where the user wants them; None where nothing was said about that."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +71,11 @@ def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
     )
     # of data in blocks only X is held here, unless h acts on the product
     check_run(source.shape[1] if source.rows is not None else max(source.shape), request.components)
-    if not request.elsewhere:
+    if request.move is None:
         return source, as_map(source.D, "D")
-    move = mover(request.device, request.library)
     if isinstance(source.D, np.ndarray):
-        return source, as_map(move(source.D), "D")
-    if is_numpy_array(move(np.zeros(1))):
+        return source, as_map(request.move(source.D), "D")
+    if is_numpy_array(request.move(np.zeros(1))):
         return source, as_map(source.D, "D")
     kind = "read in blocks" if source.rows is not None else "sparse"
     raise ValueError(
@@ -164,7 +158,7 @@ def _dictionary(request: SolveRequest) -> NamedProblem:
 def _compressed_modes(request: SolveRequest) -> NamedProblem:
     if request.nonzeros is not None or request.prepare is not None:
         raise ValueError("compressed-modes takes no --prepare and no --nonzeros; leave them out.")
-    if request.elsewhere and not is_numpy_array(mover(request.device, request.library)(np.zeros(1))):
+    if request.move is not None and not is_numpy_array(request.move(np.zeros(1))):
         raise ValueError("compressed-modes has no data to put on a device; leave --device and --library out.")
     if not (request.data.isdecimal() and len(request.data) <= MOST_DIGITS):
         raise ValueError(

@@ -12,7 +12,7 @@ import click
 
 from orthoprox import Checkpoint, Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
 from orthoprox._extras import extra
-from orthoprox.backends.devices import LIBRARIES
+from orthoprox.backends.devices import LIBRARIES, mover
 from orthoprox.cli import INTERRUPTED
 from orthoprox.cli.errors import EXIT_CODES, FAILED
 from orthoprox.cli.models import MODELS, NamedProblem, SolveRequest
@@ -131,8 +131,9 @@ def solve_command(
     method = named(solver, **dict(map(parse_setting, settings)))
     stop = stop_rule(iterations, seconds, tol)
     check_writable(out)
+    move = None if device is None and library is None else mover(device, library)
     where = Where(memory, start_cluster(cluster, local_workers))
-    request = SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare, where, device, library)
+    request = SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare, where, move)
     instance = MODELS[model].build(request)
     every = max(1, (iterations or ITERATIONS) // 500)
     result = solve(
