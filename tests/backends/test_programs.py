@@ -102,6 +102,25 @@ def test_a_step_that_asks_the_host_runs_as_it_is(graphs, torch):
     assert programs(graphs, problem)[0].given_up
 
 
+def test_a_state_of_another_layout_is_led_on_by_hand(graphs, torch):
+    """A recording made where two parts were one matrix must neither fail nor mix them up where they are two."""
+    from backends.counted import Counted
+
+    problem = Problem.of(Linear(torch.ones((N, R), dtype=torch.float64)) + L1(), over=Stiefel(N, R))
+    X = problem.M.random(0, like=torch.zeros(1, dtype=torch.float64))
+
+    def ahead(problem: Problem, state: Any) -> Any:
+        one, two = state.X
+        new = one + 1
+        return type(state)((new, new if two is one else two + 2), state.count + 1)
+
+    graphs.LIBRARY.repeat(ahead, problem, Counted((X, X), 0), 12, X.device)
+    (program,) = programs(graphs, problem)
+    found = program.run(ahead, problem, Counted((X, -X), 0), 3, X.device)
+    assert torch.allclose(found.X[0], X + 3, atol=1e-14) and torch.allclose(found.X[1], 6 - X, atol=1e-14)
+    assert found.count == 3 and not program.given_up
+
+
 def test_no_step_asks_the_host(torch):
     """On a GPU such a question would end the recording: a mode of PyTorch's sees them on a CPU as well."""
     from torch.utils._python_dispatch import TorchDispatchMode

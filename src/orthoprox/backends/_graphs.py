@@ -19,7 +19,7 @@ import torch
 from orthoprox._deadline import is_over
 from orthoprox.backends._compiling import compiling
 from orthoprox.backends._speculation import PRODUCTS, speculate
-from orthoprox.backends._tree import flatten
+from orthoprox.backends._tree import OtherLayout, flatten
 
 V = TypeVar("V")
 Step = Callable[[Any, Any], Any]
@@ -208,10 +208,13 @@ class Program:
                     block = 1 if self.is_long else BLOCK
                     with compiling():
                         self._steps[self._effort] = Steps(step, problem, state, device, self._effort, block)
+                found, enough = self._steps[self._effort].run(state, count)
+            except OtherLayout as error:  # a rare state: the next one may fit again
+                self._miss(str(error))
+                return _plain(step, problem, state, count)
             except Exception as error:  # it cannot be recorded: most often it asks the host
                 self.given_up = f"{type(error).__name__}: {error}"
                 return _plain(step, problem, state, count)
-            found, enough = self._steps[self._effort].run(state, count)
             if found is not None:
                 self._balance += 1
                 return found
@@ -219,9 +222,7 @@ class Program:
                 break
             self._effort += 1
         if count == 1:
-            self._balance = min(self._balance, PATIENCE) - 2
-            if self._balance < -PATIENCE:
-                self.given_up = "what it assumes is wrong too often"
+            self._miss("what it assumes is wrong too often")
             last: V = step(problem, state)
             return last
         half = count // 2
@@ -230,6 +231,12 @@ class Program:
                 _plain(step, problem, state, part) if self.given_up else self._try(step, problem, state, part, device)
             )
         return state
+
+    def _miss(self, reason: str) -> None:
+        """Count steps that had to be taken by hand; too many of them, and no more are recorded."""
+        self._balance = min(self._balance, PATIENCE) - 2
+        if self._balance < -PATIENCE:
+            self.given_up = reason
 
 
 def _plain(step: Step, problem: Any, state: V, count: int) -> V:

@@ -13,6 +13,10 @@ Build = Callable[[list[Any]], Any]
 Path = tuple[Any, ...]
 
 
+class OtherLayout(TypeError):
+    """Two states that were taken for one kind differ in which of their matrices are the same."""
+
+
 class Tree(NamedTuple):
     """An object taken apart."""
 
@@ -31,7 +35,7 @@ class Tree(NamedTuple):
         for first, *others in self.places:
             leaf = _at(obj, first)
             if any(_at(obj, place) is not leaf for place in others):
-                raise TypeError("A step must keep the matrices that are the same in two places of its state the same.")
+                raise OtherLayout("What is one matrix in two places of a state is not one in another state.")
             found.append(leaf)
         return found
 
