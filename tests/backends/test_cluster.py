@@ -28,7 +28,9 @@ BLOCK = 3000
 def started(config, workers, *, processes=True):
     """A cluster of this machine and its client."""
     distributed = need("distributed", config)
-    settings = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": "2GB", "silence_logs": 50}
+    # Workers that are threads would count all that this process holds, and pause.
+    limit = "2GB" if processes else 0
+    settings = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": limit, "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=workers, processes=processes, **settings) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
@@ -132,6 +134,33 @@ def test_a_worker_that_joins_takes_over_rows_and_one_that_leaves_gives_them_back
                 time.sleep(0.1)
             rows.total(GramProduct(X))
             assert rows.traffic.workers == workers
+
+
+def test_workers_short_of_memory_get_no_rows_and_none_is_waited_for_without_end(request, file, monkeypatch):
+    for name, seconds in {"LOOK": 0.1, "ANSWER": 1.0, "PATIENCE": 3.0}.items():
+        monkeypatch.setattr(_cluster, name, seconds)
+    with started(request.config, 2, processes=False) as (cluster, client):
+        states = type(cluster.workers[0].status)
+
+        def tell(status, *numbers):
+            for number in numbers:
+                cluster.workers[number].status = status
+            told = sorted(number in numbers for number in cluster.workers)
+            while (
+                sorted(info.get("status") == status.name for info in client.scheduler_info()["workers"].values())
+                != told
+            ):
+                time.sleep(0.02)
+
+        expected = open_rows(file, form=False, block=BLOCK, client=False).total(GramProduct(X))
+        tell(states.paused, 0)
+        rows = open_rows(file, form=False, block=BLOCK, client=client)
+        assert np.array_equal(rows.total(GramProduct(X)), expected)
+        assert rows.traffic.workers == 1
+        tell(states.paused, 0, 1)
+        assert np.array_equal(rows.total(GramProduct(X)), expected)  # what they hold they go on computing with
+        with pytest.raises(ValueError, match="2 of them take nothing more, since their memory is nearly full. Add"):
+            open_rows(file, form=False, block=BLOCK, client=client).total(GramProduct(X))
 
 
 def test_a_lost_scheduler_leaves_a_checkpoint_from_which_another_cluster_goes_on(request, file, tmp_path, monkeypatch):

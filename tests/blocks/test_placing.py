@@ -1,5 +1,7 @@
 """Which worker holds which rows: even shares, few moves, less for slow ones."""
 
+from collections import Counter
+
 import pytest
 
 from orthoprox.blocks._placing import STEADY, Placing, tree_of
@@ -16,7 +18,10 @@ def placed(*workers):
 
 
 def shares(placing):
-    return {node.address: len(held) for node, held in placing._held.items()}
+    found = Counter()
+    for node, held in placing._held.items():
+        found[node.address] += len(held)
+    return found
 
 
 def move(placing, workers):
@@ -52,6 +57,15 @@ def test_a_worker_that_joins_takes_its_share_and_nothing_else_moves():
     assert placing.moves(dict.fromkeys("abcd")) == []
 
 
+def test_a_worker_that_leaves_hands_over_all_it_has_also_while_another_joins():
+    placing = placed("a", "b", "c")
+    move(placing, "bcd")
+    assert shares(placing)["a"] == 0
+    assert sum(shares(placing).values()) == 64
+    assert max(shares(placing).values()) == 22
+    assert placing.moves({}) == []
+
+
 @pytest.mark.parametrize("slow", ["a", "c"])
 def test_a_worker_that_stays_slow_gives_rows_away(slow):
     placing = placed("a", "b", "c")
@@ -59,11 +73,8 @@ def test_a_worker_that_stays_slow_gives_rows_away(slow):
         assert placing.moves(dict.fromkeys("abc")) == []
         placing.learn({one: (4.0 if one == slow else 1.0) * shares(placing)[one] for one in "abc"})
     move(placing, "abc")
-    found = dict.fromkeys("abc", 0)
-    for node, held in placing._held.items():
-        found[node.address] += len(held)
-    assert found[slow] < 64 / 6
-    assert sum(found.values()) == 64
+    assert shares(placing)[slow] < 64 / 6
+    assert sum(shares(placing).values()) == 64
     assert placing.homeless == []
 
 

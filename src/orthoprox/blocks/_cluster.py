@@ -138,8 +138,10 @@ class Cluster:
             self._restore()
         elif time.monotonic() > self._looked + LOOK:
             self._looked = time.monotonic()
-            for moved, address in self._put(self._placing.moves(self._alive())):
-                self._drop(moved, address)
+            alive = self._alive()
+            if len(_taking(alive)) == len(alive):  # where memory is short nothing is moved about
+                for moved, address in self._put(self._placing.moves(alive)):
+                    self._drop(moved, address)
             self.workers = len({node.address for node in self._placing.nodes})
         return self._placing
 
@@ -153,7 +155,7 @@ class Cluster:
             if not placing.homeless:
                 break
             alive = self._wait_for_workers(self._is_enough, until)
-            self._put(placing.homes(alive))
+            self._put(placing.homes(_taking(alive)))
             if time.monotonic() > until and placing.homeless:
                 raise ClusterLost("Workers go as fast as rows are read: some rows found no worker to stay on.")
         self.workers = len({node.address for node in placing.nodes})
@@ -216,14 +218,16 @@ class Cluster:
         )
 
     def _arrives(self, future: Any, address: str) -> bool:
-        """Wait for a shard; False if its worker has gone meanwhile."""
-        looked, pause = time.monotonic(), 1e-3
+        """Wait for a shard; False if its worker has gone meanwhile, or is short of memory and begins nothing new."""
+        looked = took = time.monotonic()
+        pause = 1e-3
         while not future.done():
             time.sleep(pause)
             pause = min(2 * pause, 0.1)
             if time.monotonic() > looked + LOOK:
-                looked = time.monotonic()
-                if address not in self._alive():
+                looked, alive = time.monotonic(), self._alive()
+                took = looked if address in _taking(alive) else took
+                if address not in alive or looked > took + ANSWER:
                     future.cancel()
                     return False
         return True if future.status == "finished" else self._refuse(future, address)
@@ -239,6 +243,10 @@ class Cluster:
         """Let those that held groups before forget them, now that another one has them."""
         assert self._placing is not None
         for node, gone in self._placing.leave(groups, address):
+            if not self._placing.holds(node):
+                self._placing.lose(node)
+                self._futures.pop(node.key, None)
+                continue
             try:
                 self._sync(call(self._rpc, node, "drop", gone))
             except OSError:  # it has gone altogether, which the next product will notice
@@ -259,7 +267,8 @@ class Cluster:
         return {address: info for address, info in found["workers"].items() if info.get("status") not in LEAVING}
 
     def _is_enough(self, alive: dict[str, Any]) -> bool:
-        return bool(alive) and self._source.bytes <= FULL * sum(_memory(info) for info in alive.values())
+        taking = _taking(alive)
+        return bool(taking) and self._source.bytes <= FULL * sum(_memory(info) for info in taking.values())
 
     def _wait_for_workers(self, enough: Callable[[dict[str, Any]], bool], until: float | None = None) -> dict[str, Any]:
         """The workers, when there are enough; a sentence if there are not."""
@@ -269,18 +278,26 @@ class Cluster:
             alive = self._alive()
             if enough(alive):
                 return alive
-            if (alive and not began) or time.monotonic() > until:  # nobody has gone who might come back
+            may_come = began or len(_taking(alive)) < len(alive)
+            if (alive and not may_come) or time.monotonic() > until:
                 break
             time.sleep(0.2)
-        have = sum(_memory(info) for info in alive.values())
-        sentence = (
-            f"The rows of {self._source.label} take {self._source.bytes / 1e9:.3g} GB; the {len(alive)} workers of the "
-            f"cluster have {have / 1e9:.3g} GB, of which rows may take {FULL:.0%}. Add workers, or leave the cluster "
-            "out: rows are then read from their storage for every product."
-        )
         if began:
-            raise ClusterLost(f"Too few workers are left, and none came back within {PATIENCE:.0f} s. {sentence}")
-        raise ValueError(sentence)
+            raise ClusterLost(
+                f"Too few workers are left, and none came back within {PATIENCE:.0f} s. {self._lack(alive)}"
+            )
+        raise ValueError(self._lack(alive))
+
+    def _lack(self, alive: dict[str, Any]) -> str:
+        """What the rows take, what there is, and what to do."""
+        have = sum(_memory(info) for info in alive.values())
+        paused = len(alive) - len(_taking(alive))
+        full = f"; {paused} of them take nothing more, since their memory is nearly full" if paused else ""
+        return (
+            f"The rows of {self._source.label} take {self._source.bytes / 1e9:.3g} GB; the {len(alive)} workers of the "
+            f"cluster have {have / 1e9:.3g} GB, of which rows may take {FULL:.0%}{full}. Add workers, or leave the "
+            "cluster out: rows are then read from their storage for every product."
+        )
 
     def _sync(self, coroutine: Any) -> Any:
         """Run a coroutine on the loop of the client; a scheduler that does not answer ends the run with a sentence."""
@@ -341,6 +358,11 @@ def _connect(address: str) -> Any:
         raise ClusterLost(
             f"There is no scheduler at {address} ({_words(error)}). Start one with dask scheduler, or name another."
         ) from error
+
+
+def _taking(alive: dict[str, Any]) -> dict[str, Any]:
+    """The workers that begin new tasks: one that is short of memory answers, but begins nothing."""
+    return {address: info for address, info in alive.items() if info.get("status") != "paused"}
 
 
 def _memory(info: dict[str, Any]) -> int:

@@ -41,6 +41,10 @@ class Placing:
         there = set().union(*self._held.values()) if self._held else set()
         return [group for k, group in self._all.items() if k not in there]
 
+    def holds(self, node: Node) -> bool:
+        """Whether a shard has any group left."""
+        return bool(self._held.get(node))
+
     def place(self, node: Node, groups: Sequence[Group]) -> None:
         """A shard holds groups now."""
         self._held[node] = {k for k, _ in groups}
@@ -95,26 +99,26 @@ class Placing:
         self._slow = self._slow + 1 if max(self._last.values()) > SLOW * usual > 1e-3 else 0
 
     def moves(self, alive: dict[str, Any]) -> list[tuple[list[Group], str]]:
-        """Groups to move: to workers that have joined, and from one that has been slow for long; often none."""
-        load = self._load(alive)
+        """Groups to move: to workers that have joined, from one that leaves or has been slow for long; often none."""
+        load = self._load(dict.fromkeys([*alive, *(node.address for node in self._held)]))
         idle = [address for address in alive if load[address] == 0]
-        slow = self._slow >= STEADY and len(load) > 1
+        slow = self._slow >= STEADY and len(alive) > 1
         if slow:
             self._pace, self._slow = dict(self._last), 0
             scale = median(self._pace.values())
             self._pace = {address: pace / scale for address, pace in self._pace.items()}
-        if not (idle or slow):
+        if not alive or not (idle or slow or len(load) > len(alive)):
             return []
-        goal = self._even(dict.fromkeys(load, 0), len(self._all))
+        goal = self._even(dict.fromkeys(alive, 0), len(self._all))
         spare: list[Group] = []
         for node in reversed(self.nodes):
-            over = load[node.address] - goal.get(node.address, 0)
+            over = load[node.address] - goal.get(node.address, 0)  # all that one holds who leaves
             take = sorted(self._held[node])[len(self._held[node]) - max(0, min(over, len(self._held[node]))) :]
             load[node.address] -= len(take)
             spare += [self._all[k] for k in take]
         spare.sort()
         shares = []
-        for address in sorted(load):
+        for address in sorted(alive):
             number = goal[address] - load[address]
             if number > 0 and spare:
                 shares.append((spare[:number], address))
