@@ -29,6 +29,8 @@ PIP_FLAGS := -qq --disable-pip-version-check
 # One thread per worker: several workers with several threads each would wait for one another.
 PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 XDIST     := -n $(WORKERS) --maxprocesses=4
+# One test may take longer than a hang is given.
+LONG      := -o faulthandler_timeout=0
 FEW       := --hypothesis-profile=few -m "$(MARKERS)" $(SHORT)
 
 define CHECK_PYTHON
@@ -93,10 +95,10 @@ oldest: $(OVENV)/.stamp  ## the same on the oldest that pyproject.toml allows, i
 	$(PYTEST) $(OVENV)/bin/python -m pytest -q $(XDIST) $(FEW) $(ARGS)
 
 slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTHOPROX_DATA names its folder)
-	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "slow and not backends" $(ARGS)
+	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) $(LONG) -m "slow and not backends" $(ARGS)
 
 fuzz: $(VENV)/.stamp  ## try CASES random cases of everything (ARGS=tests/fuzz/test_problems.py for one campaign)
-	$(PYTEST) ORTHOPROX_FUZZ_CASES=$(CASES) $(VENV)/bin/python -m pytest -q $(XDIST) -o addopts= --import-mode=importlib --hypothesis-seed=$(SEED) $(or $(ARGS),tests/fuzz)
+	$(PYTEST) ORTHOPROX_FUZZ_CASES=$(CASES) $(VENV)/bin/python -m pytest -q $(XDIST) $(LONG) -o addopts= --import-mode=importlib --hypothesis-seed=$(SEED) $(or $(ARGS),tests/fuzz)
 
 backends: $(XVENV)/.stamp  ## run the tests that need PyTorch, JAX, Dask or a storage, in .venv-backends
 	$(PYTEST) JAX_PLATFORMS=cpu $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
