@@ -203,6 +203,7 @@ def test_a_batch_keeps_notes_and_columns(torch, together):
 
 
 @STAGE
+@pytest.mark.usefixtures("heard")
 def test_an_interrupted_batch_returns_all_its_runs(torch, together, monkeypatch):
     steps = _batch.Together.advance
 
@@ -270,6 +271,7 @@ def test_one_failure_does_not_lose_the_other_runs():
     assert pickle.loads(pickle.dumps(raised.value)).result.iterations > 0
 
 
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_ends_runs_one_after_the_other():
     def stop(now: Any) -> None:
         if now.t == 3:

@@ -18,14 +18,7 @@ from orthoprox._fields import cached_property
 from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
-
-
-@pytest.fixture(autouse=True)
-def heard():
-    """The signal is heard, although background jobs of a shell ignore it, and what they start."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("heard")
 
 
 @pytest.mark.parametrize("t", [0, 9])

@@ -188,8 +188,8 @@ class Cluster:
         for groups, address in shares:
             try:
                 asked.append((groups, address, self._submit(groups, address)))
-            except (OSError, TimeoutError, ValueError):  # rows sent to one that has just gone
-                if address in self._alive():
+            except (OSError, TimeoutError, ValueError):  # rows sent to one that has just gone, or has no room for them
+                if address in _taking(self._alive()):
                     raise
         assert self._placing is not None
         made = []
