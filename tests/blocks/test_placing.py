@@ -1,11 +1,14 @@
 """Which worker holds which rows: even shares, few moves, less for slow ones."""
 
+import pickle
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from orthoprox.blocks._placing import STEADY, Placing, tree_of
 from orthoprox.blocks._shard import Node
+from orthoprox.blocks._tasks import Adjoint
 
 GROUPS = [(k, (k,)) for k in range(64)]
 
@@ -76,6 +79,22 @@ def test_a_worker_that_stays_slow_gives_rows_away(slow):
     assert shares(placing)[slow] < 64 / 6
     assert sum(shares(placing).values()) == 64
     assert placing.homeless == []
+
+
+def test_a_worker_is_sent_the_rows_that_it_and_those_below_it_hold():
+    bounds = [10 * k for k in range(65)]
+    Z = np.random.default_rng(0).standard_normal((640, 3))
+    root = placed("a", "b", "c", "d").tree(with_blocks=True)
+    held = [i for node in root.every for i in node.blocks]
+    assert sorted(held) == list(range(64))
+    whole = Adjoint(Z)
+    for node in root.below:
+        own = [(bounds[i], bounds[i + 1]) for one in node.every for i in one.blocks]
+        task = whole.of([(first, first + 10) for first in bounds[:-1]]).of(own)
+        assert len(pickle.dumps(task)) < 1.2 * len(pickle.dumps(Z)) * len(own) / 64 + 1000
+        block = np.ones((10, 5))
+        for first, _ in own:
+            assert np.array_equal(task(block, first), whole(block, first))
 
 
 def test_a_tree_reaches_every_shard_once_in_few_hops():

@@ -15,7 +15,7 @@ from typing import Any
 from orthoprox._extras import extra
 from orthoprox.blocks._base import BlockSource
 from orthoprox.blocks._errors import ClusterLost
-from orthoprox.blocks._placing import Placing, tree_of
+from orthoprox.blocks._placing import Placing
 from orthoprox.blocks._shard import Given, Group, Node, Reply, Shard, ask, call
 from orthoprox.blocks._tasks import Task
 from orthoprox.blocks._traffic import Meter
@@ -65,7 +65,7 @@ class Cluster:
         """The results of all blocks merged."""
         leaves = 1 if task.flat else len(groups)
         placing = self._ready(groups)
-        reply: Reply = self._persist(lambda: self._ask(tree_of(placing.nodes), task, leaves))
+        reply: Reply = self._persist(lambda: self._ask(placing.tree(task.by_rows), task, leaves))
         if reply.error is not None:
             raise reply.error
         placing.learn(reply.seconds)
@@ -97,7 +97,7 @@ class Cluster:
         """One round trip; it ends with an error if a worker of the tree has gone, whoever notices."""
 
         async def wait() -> Reply:
-            asked = asyncio.ensure_future(ask(self._rpc, root, task, leaves))
+            asked = asyncio.ensure_future(ask(self._rpc, root, task, leaves, self._source.bounds))
             addresses = {node.address for node in root.every}
             while not asked.done():
                 await asyncio.wait({asked}, timeout=LOOK)

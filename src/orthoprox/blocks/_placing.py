@@ -41,6 +41,16 @@ class Placing:
         there = set().union(*self._held.values()) if self._held else set()
         return [group for k, group in self._all.items() if k not in there]
 
+    def tree(self, with_blocks: bool = False) -> Node:
+        """A tree of all shards that hold something."""
+        nodes = [node for node in self.nodes if self._held[node]]
+        if with_blocks:
+            nodes = [Node(node.address, node.key, (), self._blocks(node)) for node in nodes]
+        return tree_of(nodes)
+
+    def _blocks(self, node: Node) -> tuple[int, ...]:
+        return tuple(i for k in sorted(self._held[node]) for i in self._all[k][1])
+
     def holds(self, node: Node) -> bool:
         """Whether a shard has any group left."""
         return bool(self._held.get(node))
@@ -131,4 +141,4 @@ def tree_of(nodes: Sequence[Node]) -> Node:
     first, rest = nodes[0], nodes[1:]
     half = (len(rest) + 1) // 2
     below = tuple(tree_of(part) for part in (rest[:half], rest[half:]) if part)
-    return Node(first.address, first.key, below)
+    return Node(first.address, first.key, below, first.blocks)

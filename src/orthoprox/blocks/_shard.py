@@ -28,6 +28,8 @@ class Node:
     address: str
     key: str
     below: tuple[Node, ...] = ()
+    blocks: tuple[int, ...] = ()
+    """What it holds, where a task is cut to that."""
 
     @property
     def every(self) -> list[Node]:
@@ -92,7 +94,7 @@ class Shard:
     async def total(self, task: Task, leaves: int, node: Node) -> Reply:
         """The merged results of this shard and those below it; all work at the same time."""
         worker = extra("distributed", "cluster", "A cluster").get_worker()
-        below = [asyncio.ensure_future(ask(worker.rpc, child, task, leaves)) for child in node.below]
+        below = [asyncio.ensure_future(ask(worker.rpc, child, task, leaves, self._first)) for child in node.below]
         try:
             loop = asyncio.get_running_loop()
             own = await loop.run_in_executor(
@@ -157,12 +159,14 @@ def _merged(task: Task, leaves: int, replies: Sequence[Reply]) -> Reply:
     return Reply(tree.parts, seconds)
 
 
-async def ask(rpc: Any, node: Node, task: Task, leaves: int) -> Reply:
-    """Ask a shard for its total.
+async def ask(rpc: Any, node: Node, task: Task, leaves: int, bounds: Sequence[int]) -> Reply:
+    """Ask a shard for its total, with what of the task it and those below it need.
 
     It is called by its address rather than through the handle of the actor, which waits for ever for an answer when the
     worker dies at the wrong moment; this raises.
     """
+    if task.by_rows:
+        task = task.of([(bounds[i], bounds[i + 1]) for one in node.every for i in one.blocks])
     answer: Reply = await call(rpc, node, "total", task, leaves, node)
     return answer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,15 @@ class Task(abc.ABC):
     def result(self, n: int) -> int:
         """About the bytes of a result, for n columns."""
         return 0
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether it carries something for every row of the data, of which a worker needs its own only."""
+        return False
+
+    def of(self, spans: Sequence[tuple[int, int]]) -> Task:
+        """What of it the blocks with these first and last rows need."""
+        return self
 
     @property
     def flat(self) -> bool:
@@ -84,15 +94,25 @@ class Apply(Task):
 class Adjoint(Task):
     """(B - 1 mean')' Z."""
 
-    Z: Array
+    Z: Array | dict[int, Array]
+    """All of it, or what belongs to some blocks, by their first rows."""
     centring: Centring | None = None
 
     def __call__(self, block: Any, first: int) -> Array:
-        Z = self.Z[first : first + block.shape[0]]
+        Z = self.Z[first] if isinstance(self.Z, dict) else self.Z[first : first + block.shape[0]]
         return _adjoint(block if self.centring is None else self.centring.apply(block), Z, self.centring)
 
+    @property
+    def by_rows(self) -> bool:
+        return True
+
+    def of(self, spans: Sequence[tuple[int, int]]) -> Adjoint:
+        here = self.Z if isinstance(self.Z, dict) else {first: self.Z[first:last] for first, last in spans}
+        return Adjoint({first: here[first] for first, _ in spans}, self.centring)
+
     def result(self, n: int) -> int:
-        return 8 * n * int(self.Z.shape[1])
+        Z = next(iter(self.Z.values())) if isinstance(self.Z, dict) else self.Z
+        return 8 * n * int(Z.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
