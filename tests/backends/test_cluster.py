@@ -99,6 +99,9 @@ def test_dask_collections_go_to_the_client_that_is_current(two, request):
         assert np.abs(persisted.total(GramProduct(X)) - D.T @ (D @ X)).max() < 1e-8
     assert "2 workers" in repr(rows)
     assert np.abs(model.components_ - whole.components_).max() < 1e-10
+    passes = open_rows(D, form=False, block=BLOCK, client=client)
+    several = SparsePCA(n_components=2, n_nonzero=8, effort="fast", n_init=2, n_jobs=2).fit(passes)
+    assert several.n_nonzero_.sum() <= 8
 
 
 @pytest.mark.parametrize("at", [0, 17])

@@ -217,7 +217,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         best: Result[Any] | None = None
         failures: list[RunFailed] = []
         runs = [functools.partial(self._run, data, problem, int(seed), first=i == 0) for i, seed in enumerate(seeds)]
-        for i, run in enumerate(runs if data.elsewhere else self._side_by_side(runs)):
+        for i, run in enumerate(runs if data.in_one_process else self._side_by_side(runs)):
             where = f"in run {i + 1} of {self.n_init}"
             try:
                 result = run()

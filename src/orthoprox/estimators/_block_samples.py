@@ -28,7 +28,8 @@ class BlockSamples:
     """What every feature is divided by besides."""
     divisor: float | None = None
     remainder: ClassVar[None] = None  # nothing is left out, as a sketch does
-    elsewhere: ClassVar[bool] = False
+    in_one_process: ClassVar[bool] = True
+    """One product occupies all threads or workers, and rows in their memory cannot go to another process."""
 
     @classmethod
     def of(cls, rows: Rows) -> BlockSamples:

@@ -63,8 +63,8 @@ class Samples:
         return place(a, self.X)
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether the samples are in another library than NumPy, perhaps on a device."""
+    def in_one_process(self) -> bool:
+        """Whether runs go one after the other: those on a device would wait for one another."""
         return is_elsewhere(self.X)
 
     def scores(self, V: Array) -> Array:

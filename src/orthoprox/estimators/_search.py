@@ -15,7 +15,7 @@ from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, RunFailed, Stat
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
 from orthoprox.estimators._block_samples import BlockSamples
-from orthoprox.estimators._device import host_result, start_for
+from orthoprox.estimators._device import host_result, is_elsewhere, start_for
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
@@ -26,7 +26,7 @@ def covariance_of(data: Samples) -> Covariance:
     """Products with the covariance of samples, in double precision."""
     if isinstance(data, BlockSamples):
         return data.covariance
-    if data.elsewhere:
+    if is_elsewhere(data.X):
         xp = array_namespace(data.X)
         return DeviceCovariance(xp.astype(data.X, xp.float64, copy=False), data.degrees_of_freedom)
     C = SampleCovariance(data.X.astype(np.float64), data.rest.astype(np.float64), data.degrees_of_freedom)
