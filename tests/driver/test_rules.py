@@ -68,6 +68,8 @@ def test_the_limit_of_a_combination_is_where_it_stops_for_certain():
     assert (Iterations(7) | Iterations(3) | Critical(1)).limit == 3
     assert (Seconds(1) | Critical(1)).limit is None
     assert (Iterations(7) & Critical(1)).limit is None
+    assert (Iterations(7) & Iterations(9)).limit == 9
+    assert ((Seconds(1) & Seconds(3)).seconds, (Seconds(1) & Iterations(3)).seconds) == (3, None)
     assert (Iterations(7) & Critical(1) | Iterations(9)).limit == 9
 
 

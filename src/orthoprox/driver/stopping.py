@@ -131,6 +131,16 @@ class Both(_Two):
             return None
         return Status.CONVERGED if Status.CONVERGED in (one, other) else other
 
+    @property
+    def limit(self) -> int | None:
+        one, other = self.first.limit, self.second.limit
+        return None if one is None or other is None else max(one, other)
+
+    @property
+    def seconds(self) -> float | None:
+        one, other = self.first.seconds, self.second.seconds
+        return None if one is None or other is None else max(one, other)
+
 
 @dataclass(frozen=True)
 class Iterations(Rule):
