@@ -113,6 +113,7 @@ def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figures, tmp
     assert any("The data were divided by" in note for note in summary["notes"]) is divided
 
 
+@pytest.mark.linux
 def test_names_that_are_no_text_and_tables_with_one_huge_number(no_figures, tmp_path):
     A = data()
     A[0, 0] = 1e300
