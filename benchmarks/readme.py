@@ -29,7 +29,14 @@ ROWS = (
     Row("blocks 100", 4, 10, True, HELD),
 )
 TITLES = {"factors 80, seed 11": "a factor model", "AR(1) 60": "an autoregression", "blocks 100": "blocks of features"}
-HEAD = ("correlations of", "components, nonzeros", "**variance kept**", "scikit-learn", "**overlap**", "scikit-learn")
+HEAD = (
+    "correlations of, features",
+    "components, nonzeros",
+    "**variance kept**",
+    "scikit-learn",
+    "**overlap**",
+    "scikit-learn",
+)
 HEAD += ("**gap to the bound**", "**seconds**", "scikit-learn")
 FITS = 3
 """The seconds are the median of so many."""
@@ -47,9 +54,9 @@ def line(row: Row) -> tuple[str, ...]:
     assert isinstance(ours, Found)
     assert isinstance(theirs, Found)
     gap = bound(M, row, "balanced").value / ours.variance - 1
-    star = "" if row.kind == SEEN else " (held out)"
+    mark = "" if row.kind == SEEN else ", held out"
     return (
-        f"{TITLES.get(row.data, row.data)}, {M.n} features{star}",
+        f"{TITLES.get(row.data, row.data)}, {M.n}{mark}",
         f"{row.r}, {row.r * row.count(M.n)}",
         f"**{ours.variance:.2f}**",
         f"{theirs.variance:.2f}",
