@@ -12,6 +12,9 @@ EXTRAS  := test,cluster,storage
 # The ends of what pyproject.toml promises: the newest Python here with the newest of everything, and the oldest of both.
 NVENV   := .venv-newest
 OVENV   := .venv-oldest
+# What builds and checks the files of a release.
+RVENV   := .venv-release
+BUILD   := "build>=1.2" "hatchling>=1.27" "readme-renderer[md]>=44" "twine>=6.1"
 NEWEST  ?= 3.14 3.13 3.12
 OLDEST  ?= 3.11
 WORKERS ?= auto
@@ -50,7 +53,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test laws coverage strict newest oldest slow fuzz bench baseline check backends format clean
+.PHONY: help venv demo test laws coverage strict newest oldest slow fuzz bench baseline check backends release format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -72,6 +75,12 @@ $(OVENV)/constraints.txt: pyproject.toml .ci/oldest.py
 	@$(CHECK_PYTHON); mkdir -p $(@D) && "$$python" .ci/oldest.py > $@
 $(OVENV)/.stamp: $(OVENV)/constraints.txt
 	$(call MAKE_VENV,with the oldest dependencies,-c $< -e ".[test]")
+
+$(RVENV)/.stamp: Makefile
+	@test -x $(@D)/bin/python || { $(CHECK_PYTHON); "$$python" -m venv $(@D); }
+	@echo "Installing what builds a release into $(@D) ..."
+	@$(@D)/bin/python -m pip install $(PIP_FLAGS) $(BUILD)
+	@touch $@
 
 demo: $(VENV)/.stamp  ## run the demonstration
 	$(VENV)/bin/orthoprox demo $(ARGS)
@@ -104,6 +113,9 @@ fuzz: $(VENV)/.stamp  ## try CASES random cases of everything (ARGS=tests/fuzz/t
 backends: $(XVENV)/.stamp  ## run the tests that need PyTorch, JAX, Dask or a storage, in .venv-backends
 	$(PYTEST) JAX_PLATFORMS=cpu JAX_DISABLE_MOST_OPTIMIZATIONS=true $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
 
+release: $(RVENV)/.stamp  ## build the sdist and the wheel into dist/ and check them (ARGS="--tag v0.1.0" for one to publish)
+	$(RVENV)/bin/python .ci/release.py $(ARGS)
+
 bench: $(VENV)/.stamp  ## run every benchmark in turn
 	@set -e; for file in $(filter-out benchmarks/baseline.py,$(wildcard benchmarks/[a-z]*.py)); do \
 	  test -e "$$file" || { echo "There is no benchmark in benchmarks/."; break; }; \
@@ -124,5 +136,5 @@ format: $(VENV)/.stamp  ## format the code and mend what the linter can mend
 	$(VENV)/bin/ruff check --fix .
 
 clean:  ## remove environments, caches and results
-	rm -rf $(VENV) $(XVENV) $(NVENV) $(OVENV) build dist out htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(XVENV) $(NVENV) $(OVENV) $(RVENV) build dist out htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,8 +28,11 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs real data, so that it can be left out or asked for."""
+    """Mark what needs real data, so that it can be left out or asked for; skip what this system does not have."""
+    systems = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
     for item in items:
+        for name in (name for name, here in systems.items() if not here and item.get_closest_marker(name)):
+            item.add_marker(pytest.mark.skip(reason=f"only on {name}"))
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
 

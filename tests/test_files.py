@@ -1,6 +1,5 @@
 """Every file that the library writes is whole, and nothing is left beside it for good."""
 
-import os
 import subprocess
 import sys
 
@@ -37,7 +36,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path, name)
     assert sorted(tmp_path.iterdir()) == sorted([path, *others])
 
 
-@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be removed at all")
+@pytest.mark.posix  # elsewhere an open file cannot be removed at all
 def test_what_another_process_is_writing_stays(tmp_path):
     path = tmp_path / "file"
     script = f"""

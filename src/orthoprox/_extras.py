@@ -18,7 +18,9 @@ def extra(module: str, name: str, purpose: str) -> Any:
     except ModuleNotFoundError:
         package = module.partition(".")[0]
         raise ModuleNotFoundError(
-            f"{purpose} needs {package}, which is not installed: pip install 'orthoprox[{name}]'.", name=package
+            f"{purpose} needs {package}, which is not installed: pip install 'orthoprox[{name}]', or in a clone "
+            f"pip install '.[{name}]'.",
+            name=package,
         ) from None
 
 

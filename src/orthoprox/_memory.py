@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where Linux keeps the limit of a container."""
@@ -14,20 +16,38 @@ SHARE = 0.5
 
 def memory() -> int:
     """The bytes this process may hold: the memory of the machine, or a lower limit of its container or its shell."""
-    found = [UNKNOWN]
-    if hasattr(os, "sysconf"):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    found = [_installed()]
     for file in LIMITS:
         try:
             found.append(int(Path(file).read_text("ascii")))
         except (OSError, ValueError):  # another system, or the word "max"
             continue
-    try:
+    if sys.platform != "win32":
         import resource
-    except ImportError:  # Windows
-        return min(found)
-    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return min([*found, *([soft] if soft != resource.RLIM_INFINITY else [])])
+
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+        found += [soft] if soft != resource.RLIM_INFINITY else []
+    return min(found)
+
+
+def _installed() -> int:
+    """The memory of the machine."""
+    if sys.platform == "win32":
+        import ctypes
+
+        return _of_windows(ctypes.windll.kernel32)
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):  # a system that does not say
+        return UNKNOWN
+
+
+def _of_windows(kernel: Any) -> int:
+    """The same from GlobalMemoryStatusEx: it fills 64 bytes, that number first and the memory in the second eight."""
+    import ctypes
+
+    status = (ctypes.c_uint64 * 8)(64)
+    return int(status[1]) if kernel.GlobalMemoryStatusEx(ctypes.byref(status)) else UNKNOWN
 
 
 def check_memory(numbers: int, what: str) -> None:

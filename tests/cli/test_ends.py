@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import json
-import resource
 import signal
 
 import numpy as np
@@ -29,6 +28,8 @@ sys.meta_path.insert(0, Finder())
 @contextlib.contextmanager
 def full_disk(size):
     """No file can have more bytes than this."""
+    import resource
+
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -100,6 +101,7 @@ def test_a_library_is_whole_after_ctrl_c_in_its_import():
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["interrupted", "2"], "")
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("size", [0, 400, 1000])  # of the probe, of a table, of the summary
 def test_a_full_disk_leaves_the_results_of_the_run_before(tmp_path, no_figures, size):
     call = ("solve", "sparse-pca", "randn-80-12", "-r", 2, "--iterations", 3, "--out", tmp_path, "--seed")
@@ -111,6 +113,7 @@ def test_a_full_disk_leaves_the_results_of_the_run_before(tmp_path, no_figures, 
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
+@pytest.mark.posix
 def test_a_full_disk_in_a_comparison(tmp_path, no_figures):
     call = ("compare", "randn-30-8", "oadmm-ep", "-r", 2, "--iterations", 3, "--jobs", 1, "--out", tmp_path)
     with full_disk(2000):
@@ -119,6 +122,7 @@ def test_a_full_disk_in_a_comparison(tmp_path, no_figures):
     assert not [file for file in tmp_path.rglob("*") if file.suffix in (".part", ".npz")]
 
 
+@pytest.mark.linux
 def test_output_that_cannot_be_written():
     done = orthoprox("list", "solvers", before="import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)")
     why = "[Errno 28] No space left on device"

@@ -113,6 +113,7 @@ def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figures, tmp
     assert any("The data were divided by" in note for note in summary["notes"]) is divided
 
 
+@pytest.mark.linux
 def test_names_that_are_no_text_and_tables_with_one_huge_number(no_figures, tmp_path):
     A = data()
     A[0, 0] = 1e300
@@ -220,6 +221,7 @@ def test_without_matplotlib_the_numbers_are_written(tmp_path, monkeypatch):
     assert {file.name for file in tmp_path.iterdir()} == set(FILES) - {"run.png"} == set(summary["files"])
 
 
+@pytest.mark.posix  # Windows has another error for a pipe that nobody reads
 def test_a_pipe_that_closes_early_is_no_traceback(tmp_path):
     code, errors = into_a_closed_pipe("solve", "sparse-pca", "randn-80-12", "--iterations", 3, "--out", tmp_path)
     assert code in (0, 1) and errors == ""

@@ -144,8 +144,12 @@ def unbroken(tmp_path_factory):
     return experiment, users, table(whole, experiment)
 
 
+KILL = getattr(signal, "SIGKILL", None)
+
+
+@pytest.mark.posix
 @pytest.mark.parametrize(
-    "how", [pytest.param(signal.SIGKILL, id="killed"), pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.slow)]
+    "how", [pytest.param(KILL, id="killed"), pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.slow)]
 )
 def test_a_broken_run_goes_on_to_the_same_table(tmp_path, unbroken, how):
     experiment, users, expected = unbroken

@@ -20,6 +20,7 @@ from fuzz.campaign import campaign
 from orthoprox import SOLVERS
 from orthoprox.cli.models import MODELS
 
+pytestmark = pytest.mark.linux
 CODES = {0, 1, 2, 3, 4, 130}
 PATIENCE = 120
 """Seconds after which a command has no answer."""

@@ -19,6 +19,7 @@ from scipy.sparse import coo_array, save_npz
 from fuzz.campaign import campaign
 from fuzz.reader import Reader
 
+pytestmark = pytest.mark.linux  # the process that reads has a limit of memory, and is asked with a time limit
 A = np.round(np.random.default_rng(5).standard_normal((7, 5)), 3) * (np.random.default_rng(6).random((7, 5)) < 0.6)
 A[0] = [1.0, 0.25, -3.0, 0.5, 2.0]  # every column has an entry
 SPARSE = coo_array(A)

@@ -86,7 +86,7 @@ def file_ending(path: str | PathLike[str]) -> str:
 
 def looks_like_file(text: str) -> bool:
     """Whether the name of data is that of a file rather than of a dataset."""
-    return bool(file_ending(text)) or "/" in text or os.path.isfile(text)
+    return bool(file_ending(text)) or "/" in text or os.sep in text or os.path.isfile(text)
 
 
 def _npy(path: Path) -> Read:

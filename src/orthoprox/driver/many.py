@@ -6,6 +6,7 @@ import itertools
 import operator
 import os
 import pickle
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -23,6 +24,9 @@ from orthoprox.driver.stopping import Critical, Iterations, Rule, as_rule
 from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.starts import Start
+
+MOST_JOBS = 61 if sys.platform == "win32" else 2**20
+"""Windows waits for no more processes at a time."""
 
 
 def solve_many(
@@ -149,7 +153,7 @@ def _whole_numbers(seeds: Any) -> list[int]:
 def _apart(runs: list[Run], method: Solver[Any], rule: Rule, record: Recorder, n_jobs: int | None) -> list[Result[Any]]:
     """Each run alone, in as many processes as were asked for."""
     cores = os.cpu_count() or 1
-    jobs = min(cores + 1 + n_jobs if n_jobs and n_jobs < 0 else n_jobs or 1, len(runs))
+    jobs = min(cores + 1 + n_jobs if n_jobs and n_jobs < 0 else n_jobs or 1, len(runs), MOST_JOBS)
     extra = {name: measure for name, measure in record.measures.items() if name not in Recorder.COLUMNS}
     tasks = [(run, method, rule, record.every, extra) for run in runs]
     found: list[Result[Any] | RunFailed] = []

@@ -212,7 +212,7 @@ class _Workers:
     def _ask(self, child: subprocess.Popen[str], line: str) -> str:
         assert child.stdin is not None
         assert child.stdout is not None
-        with contextlib.suppress(BrokenPipeError, ValueError):
+        with contextlib.suppress(OSError, ValueError):  # a pipe that nobody reads, whatever the system calls it
             child.stdin.write(line + "\n")
             child.stdin.flush()
             return child.stdout.readline()
@@ -220,7 +220,7 @@ class _Workers:
 
     @contextlib.contextmanager
     def _child(self, log: IO[str]) -> Iterator[subprocess.Popen[str]]:
-        """A process of its own session, so that Ctrl-C reaches us only."""
+        """A process of its own session, on Windows of its own group, so that Ctrl-C reaches us only."""
         child = subprocess.Popen(
             [sys.executable, "-m", "orthoprox.experiments.worker"],
             stdin=subprocess.PIPE,
@@ -230,6 +230,7 @@ class _Workers:
             encoding="utf-8",
             env={**os.environ, **ONE_THREAD},
             start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         self.children.add(child)
         if self.stopping.is_set():  # it was started while the others were being stopped
