@@ -32,7 +32,7 @@ CHECK = Path(__file__).with_name("installed.py")
 MOST_MEGABYTES = {".whl": 2, ".gz": 12}
 KINDS = {".py", ".typed", ".toml", ".html", ".css", ".js", ".svg"}
 """What a package of code may hold; anything else is data or was left behind."""
-RECIPE, SUM = "recipe/recipe.yaml", "SHA256_OF_THE_SDIST"
+RECIPE, SUM, ADDRESS = "recipe/recipe.yaml", "SHA256_OF_THE_SDIST", "ADDRESS_OF_THE_REPOSITORY"
 VERSIONED = {  # where else the version stands, for tools that read nothing else
     "CITATION.cff": r"(?m)^version: (\S+)$",
     RECIPE: r"(?m)^  version: \"?([^\s\"]+)\"?$",
@@ -101,12 +101,13 @@ def check_recipe() -> None:
 
 
 def write_recipe(sdist: Path) -> None:
-    """The recipe with the sum of this sdist, for conda-forge."""
+    """The recipe with the sum of this sdist, and where it will lie, for conda-forge."""
     text = (ROOT / RECIPE).read_text("utf-8")
     check(text.count(SUM) == 1, f"{RECIPE} must have {SUM} in one place.")
     (ROOT / "build").mkdir(exist_ok=True)
     digest = hashlib.sha256(sdist.read_bytes()).hexdigest()
-    (ROOT / "build/recipe.yaml").write_text(text.replace(SUM, digest), "utf-8")
+    filled = text.replace(SUM, digest).replace(ADDRESS, repository().rstrip("/") or ADDRESS)
+    (ROOT / "build/recipe.yaml").write_text(filled, "utf-8")
 
 
 def tracked() -> set[str] | None:
@@ -155,9 +156,9 @@ def check_contents(sdist: Path, wheel: Path, ours: str) -> None:
 
 
 def sources() -> list[Path]:
-    """The files of the package, compiled ones apart."""
+    """The files of the package, without what Python and Numba have compiled."""
     found = (ROOT / "src/orthoprox").rglob("*")
-    return [file for file in found if file.is_file() and file.suffix not in (".pyc", ".pyo")]
+    return [file for file in found if file.is_file() and "__pycache__" not in file.parts]
 
 
 def check_same_wheel(wheel: Path, scratch: Path) -> None:
