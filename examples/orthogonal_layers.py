@@ -1,4 +1,5 @@
 """Can the filters of a layer be orthogonal and look at few pixels each?
+=====================================================================
 
 A network reads digits through 16 filters. `OrthoProx` keeps them orthonormal while it trains, and a penalty leaves them
 a share of the pixels. `finish_` makes the zeros exact; the filters stay orthonormal.

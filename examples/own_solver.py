@@ -1,4 +1,9 @@
-"""A method of your own beside the library's: python examples/own_solver.py [options of orthoprox compare]."""
+"""How does a method of your own do beside the library's?
+======================================================
+
+A solver is settings, a scope and one step. This one takes projected gradient steps on a smoothed h, and the command
+``orthoprox compare`` runs it beside others: ``python examples/own_solver.py [options of orthoprox compare]``.
+"""
 
 import sys
 from collections import namedtuple
