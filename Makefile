@@ -12,6 +12,8 @@ EXTRAS  := test,cluster,storage
 # The ends of what pyproject.toml promises: the newest Python here with the newest of everything, and the oldest of both.
 NVENV   := .venv-newest
 OVENV   := .venv-oldest
+# Sphinx and its theme
+DVENV   := .venv-docs
 NEWEST  ?= 3.14 3.13 3.12
 OLDEST  ?= 3.11
 WORKERS ?= auto
@@ -20,6 +22,8 @@ MARKERS ?= not backends and not slow
 # standard, on sparse matrices and on LAPACK.
 SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
   backends/test_operations.py laws/test_maps.py laws/test_stiefel.py test_versions.py)
+# processes that make the site
+JOBS    ?= 2
 # make fuzz: cases of each campaign, and where the draw begins
 CASES   ?= 500
 SEED    ?= 0
@@ -48,7 +52,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test laws coverage strict newest oldest slow fuzz bench baseline check backends format clean
+.PHONY: help venv demo test laws coverage strict newest oldest slow fuzz bench baseline check backends docs measurements format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -70,6 +74,9 @@ $(OVENV)/constraints.txt: pyproject.toml .ci/oldest.py
 	@$(CHECK_PYTHON); mkdir -p $(@D) && "$$python" .ci/oldest.py > $@
 $(OVENV)/.stamp: $(OVENV)/constraints.txt
 	$(call MAKE_VENV,with the oldest dependencies,-c $< -e ".[test]")
+
+$(DVENV)/.stamp: pyproject.toml
+	$(call MAKE_VENV,and what makes its site,-e ".[docs]")
 
 demo: $(VENV)/.stamp  ## run the demonstration
 	$(VENV)/bin/orthoprox demo $(ARGS)
@@ -109,6 +116,13 @@ bench: $(VENV)/.stamp  ## run every benchmark in turn
 baseline: $(VENV)/.stamp  ## compare what users get with benchmarks/baseline.json (ARGS=--store replaces it)
 	$(VENV)/bin/python benchmarks/baseline.py $(ARGS)
 
+docs: $(DVENV)/.stamp  ## make the site in site/, with warnings as errors, and check its links; nothing is fetched
+	$(PYTEST) $(DVENV)/bin/sphinx-build -q -W --keep-going -j $(JOBS) -d build/doctrees docs site
+	$(DVENV)/bin/python .ci/site.py site $(ARGS)
+
+measurements: $(VENV)/.stamp  ## measure again what the pages show, from one commit (ARGS=--list says what, ARGS=sparse one page)
+	$(VENV)/bin/python docs/measure.py $(ARGS)
+
 check: $(VENV)/.stamp  ## format, lint, types, import order of the layers, spelling
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -121,5 +135,5 @@ format: $(VENV)/.stamp  ## format the code and mend what the linter can mend
 	$(VENV)/bin/ruff check --fix .
 
 clean:  ## remove environments, caches and results
-	rm -rf $(VENV) $(XVENV) $(NVENV) $(OVENV) build dist out htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(XVENV) $(NVENV) $(OVENV) $(DVENV) build dist out site docs/api/*.rst docs/api/generated docs/auto_examples htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

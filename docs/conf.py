@@ -51,6 +51,7 @@ autodoc_typehints = "none"  # the Parameters sections say it in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of a class lists them
 python_maximum_signature_line_length = 88
+toc_object_entries_show_parents = "hide"
 
 # ---------------------------------------------------------------- examples
 

@@ -41,7 +41,7 @@ class Assignment(Solver[AssignmentState]):
     since ``|Bx|`` is the largest <u, Bx> over the unit vectors u, and then x is best proportional to the positive part
     of B'u on its rows. A step takes u_j along B x_j, gives each row to its largest b_i'u_j, which is the best choice of
     all, and takes the x_j that belong to them. None of the three lowers the sum. A column left without rows gets the
-    row i with the largest |b_i|^2 - (b_i'u)^2, which does not lower it either.
+    row i with the largest ``|b_i|^2 - (b_i'u)^2``, which does not lower it either.
 
     At a fixed point X is critical, and the multiplier of X'X = I is Lam = -w a a' with ``a_j = |B x_j|``. That is more
     than critical: as long as every row has an owner, any choice of owners is critical if each column is, with a Lam
