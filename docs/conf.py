@@ -31,7 +31,13 @@ extensions = [
     "reference",
     "outside",
 ]
-exclude_patterns = ["gallery.md", "_ext", "_templates", "auto_examples/**/*.ipynb", "auto_examples/sg_execution_times.rst"]
+exclude_patterns = [
+    "gallery.md",
+    "_ext",
+    "_templates",
+    "auto_examples/**/*.ipynb",
+    "auto_examples/sg_execution_times.rst",
+]
 templates_path = ["_templates"]
 default_role = "code"
 suppress_warnings = ["config.cache"]  # the classes that sort and find pictures are no text, and cannot be kept

@@ -45,7 +45,9 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
         taken.append(path)
     if folder.is_dir():
         folder.rmdir()
-    return figure_rst(taken, gallery_conf["src_dir"], block_vars["example_globals"].get("__doc__", "").partition("\n")[0])
+    return figure_rst(
+        taken, gallery_conf["src_dir"], block_vars["example_globals"].get("__doc__", "").partition("\n")[0]
+    )
 
 
 # sphinx-gallery finds scrapers and orders by module path

@@ -204,7 +204,9 @@ def test_the_examples_of_the_docstrings_and_of_the_page_run(torch, capsys, tmp_p
 def test_the_how_to_pages_that_need_pytorch_run(torch, page, words, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     names = {}
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / f"docs/howto/{page}.md").read_text("utf-8"), flags=re.DOTALL):
+    for block in re.findall(
+        r"```python\n(.*?)```", (ROOT / f"docs/howto/{page}.md").read_text("utf-8"), flags=re.DOTALL
+    ):
         exec(block, names)
     assert words in capsys.readouterr().out
 

@@ -1,0 +1,202 @@
+"""Measures what the pages show, all from one commit, and says on each page which commit, machine and day that was.
+
+python docs/measure.py --list            what is measured how, and what it needs
+python docs/measure.py [PAGE ...]        measure these pages, or all of them: many hours, and a GPU for some
+python docs/measure.py --note [PAGE ...] measure nothing: only write on each page what the git log tells of its tables
+
+A page whose data or device are not here is left as it is. The code must be as it was committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+MARK = "> **Figures:**"
+PRINTED = "## As printed"
+CODE = ("src", "benchmarks", "examples", "docs/*.py", "pyproject.toml")
+
+
+@dataclass(frozen=True)
+class Page:
+    """How a page is measured."""
+
+    commands: tuple[str, ...]
+    """Python scripts with their arguments; {jobs} is the number of cores."""
+    sections: tuple[str, ...] = ()
+    """The headings whose tables are measured; without any all of them."""
+    printed: bool = False
+    """Whether the scripts only print. Then what they print is kept at the end of the page."""
+    needs: tuple[str, ...] = ()
+
+
+PAGES = {
+    "benchmark": Page(
+        ("benchmarks/oadmm.py --no-quick --jobs {jobs} --results out/benchmark --out docs/benchmark.md",),
+        needs=("data",),
+    ),
+    "estimators": Page(
+        ("benchmarks/estimators.py --no-quick --out docs/estimators.md",), ("Side by side",), needs=("data",)
+    ),
+    "sparse": Page(("benchmarks/sparse.py --out docs/sparse.md",), needs=("data",)),
+    "certificate": Page(("docs/certificate.py",), ("How tight it is",), printed=True),
+    "solvers": Page(("docs/solvers.py --seconds 3 --jobs {jobs}",)),
+    "peers": Page(("docs/peers.py --seconds 8 --starts 5 --jobs {jobs}",), needs=("data",)),
+    "oadmm": Page(("docs/oadmm.py --seconds 4 --starts 3 --jobs {jobs}",), ("What each piece brings",)),
+    "reproduction": Page(
+        (
+            "docs/reproduction.py out/reproduction --run figure1 figure2 figure3 figure4 figure5 smoothing --jobs {jobs}",
+            "docs/reproduction.py out/reproduction",
+        ),
+        needs=("data",),
+    ),
+    "theory": Page(("docs/theory.py",), ("On the digits",), printed=True),
+    "streams": Page(("benchmarks/streams.py --no-quick --out docs/streams.md",), ("Measured",)),
+    "scaling": Page(
+        ("docs/scaling.py", "benchmarks/scale.py --size 1"),
+        ("What a product costs", "What was measured"),
+        printed=True,
+        needs=("dask",),
+    ),
+    "autodiff": Page(("benchmarks/autodiff.py",), ("Whether Newton steps pay",), printed=True, needs=("torch",)),
+    "gpu": Page(("benchmarks/gpu.py",), ("Measured",), printed=True, needs=("torch", "cuda")),
+    "layers": Page(
+        ("benchmarks/layers.py speed", "benchmarks/layers.py quality", "benchmarks/layers.py sparse"),
+        ("Speed", "Accuracy"),
+        printed=True,
+        needs=("torch", "cuda"),
+    ),
+}
+
+
+def is_here(need: str) -> bool:
+    if need == "data":
+        return bool(os.environ.get("ORTHOPROX_DATA"))
+    if need == "cuda":
+        return is_here("torch") and __import__("torch").cuda.is_available()
+    return importlib.util.find_spec(need) is not None
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def stamped(text: str, note: str) -> str:
+    """The page with this note under its title, in place of the one it has."""
+    text = re.sub(rf"^{re.escape(MARK)}.*\n\n?", "", text, flags=re.MULTILINE)
+    title, _, rest = text.partition("\n")
+    return f"{title}\n\n{MARK} {note}\n\n{rest.lstrip()}"
+
+
+def with_output(text: str, output: str) -> str:
+    """The page with what was printed at its end, in place of what was printed before."""
+    return f"{text.partition(f'{PRINTED}\n')[0].rstrip()}\n\n{PRINTED}\n\n```text\n{output.strip()}\n```\n"
+
+
+def machine() -> str:
+    """The processor, the device and the libraries, in words."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*:\s*(.*)$", info.read_text(), re.MULTILINE) if info.is_file() else None
+    parts = [f"{found[1] if found else platform.machine()} ({os.cpu_count()} cores)"]
+    if is_here("cuda"):
+        parts.append(__import__("torch").cuda.get_device_name(0))
+    parts.append(f"Python {platform.python_version()}")
+    parts += [f"{name} {__import__(name.lower()).__version__}" for name in ("NumPy", "SciPy")]
+    return ", ".join(parts)
+
+
+def measured_lines(text: str, sections: tuple[str, ...]) -> list[int]:
+    """The numbers, from 1, of the lines that are rows of measured tables."""
+    heading, lines = "", []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("## "):
+            heading = line[3:].strip()
+        if line.startswith("|") and not re.fullmatch(r"[|\s:-]+", line) and (not sections or heading in sections):
+            lines.append(number)
+    return lines
+
+
+def told_by_the_log(name: str) -> str:
+    """Which commits changed the rows of the tables last."""
+    path = f"docs/{name}.md"
+    blame = re.findall(r"^([0-9a-f]{40}) \d+ (\d+)", git("blame", "--line-porcelain", "HEAD", "--", path), re.MULTILINE)
+    commit_of = {int(line): commit for commit, line in blame}
+    rows = measured_lines(git("show", f"HEAD:{path}"), PAGES[name].sections)
+    counts = Counter(commit_of[row] for row in rows)
+    whole = git("log", "-1", "--format=%h", "--abbrev=8", "--date=short").strip()
+    parts = [f"`{commit[: len(whole)]}` ({day(commit)}, {count} rows)" for commit, count in counts.most_common()]
+    again = f"`make measurements ARGS={name}` measures all of them anew."
+    if len(parts) == 1:
+        return f"all rows of the tables were last changed by commit {parts[0]}. {again}"
+    return (
+        f"the tables are not from one version: their rows were last changed by the commits {', '.join(parts)}. {again}"
+    )
+
+
+def day(commit: str) -> str:
+    return git("log", "-1", "--format=%cd", "--date=short", commit).strip()
+
+
+def measure(name: str) -> None:
+    page, path = PAGES[name], HERE / f"{name}.md"
+    printed = []
+    for command in page.commands:
+        print(f"{name}: python {command}", flush=True)
+        words = [sys.executable, *shlex.split(command.format(jobs=os.cpu_count()))]
+        done = subprocess.run(words, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE if page.printed else None)
+        printed.append(f"$ python {command}\n{done.stdout}" if page.printed else "")
+    text = path.read_text("utf-8")
+    commit = git("rev-parse", "--short=8", "HEAD").strip()
+    note = f"commit `{commit}` ({day('HEAD')}), measured on {datetime.date.today()} on {machine()}."
+    if page.printed:
+        text = with_output(text, "\n".join(printed))
+        note = f"printed at the end of the page: {note} In the text: {told_by_the_log(name)}"
+    path.write_text(stamped(text, note), "utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pages", nargs="*", choices=[*PAGES, []], metavar="PAGE", help=", ".join(PAGES))
+    parser.add_argument("--list", action="store_true", help="say what would be done")
+    parser.add_argument("--note", action="store_true", help="measure nothing, only say where the tables come from")
+    given = parser.parse_args()
+    pages = given.pages or list(PAGES)
+    if given.list:
+        for name in pages:
+            print(f"{name}: {'; '.join(PAGES[name].commands)}; needs {', '.join(PAGES[name].needs) or 'nothing else'}")
+        return 0
+    if given.note:
+        for name in pages:
+            path = HERE / f"{name}.md"
+            path.write_text(stamped(path.read_text("utf-8"), told_by_the_log(name)), "utf-8")
+        return 0
+    changed = git("status", "--porcelain", "--", *CODE).strip()
+    if changed:
+        print(
+            f"One commit is to be measured, but the code has changes that are not committed:\n{changed}",
+            file=sys.stderr,
+        )
+        return 1
+    for name in pages:
+        missing = [need for need in PAGES[name].needs if not is_here(need)]
+        if missing:
+            print(f"{name}: left as it is, since {' and '.join(missing)} are not here.")
+        else:
+            measure(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
