@@ -1,4 +1,4 @@
-"""Checks the site: every public name has its place, every link leads somewhere, nothing is fetched, no page is too wide.
+"""Checks the site: public names have their place, links lead somewhere, nothing is fetched, no page is too wide.
 
 python .ci/site.py site [--browser chromium | --no-browser]
 
@@ -25,9 +25,14 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-).split()
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 WIDTHS = (1200, 400)
 SECONDS = 300
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
@@ -72,6 +77,7 @@ def missing_names(site: Path) -> list[str]:
 
 
 def broken_links(site: Path) -> list[str]:
+    """Links of all pages that lead nowhere."""
     pages = {path: Page(path.read_text("utf-8")) for path in pages_of(site)}
     faults = []
     for path, page in pages.items():
@@ -191,6 +197,7 @@ def seen_faults(site: Path, browser: str) -> list[str]:
 
 
 def main() -> int:
+    """Print what is wrong; 1 if anything is."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", type=Path)
     found = next(filter(None, map(shutil.which, BROWSERS)), None)

@@ -57,7 +57,7 @@ PAGES = {
     "oadmm": Page(("docs/oadmm.py --seconds 4 --starts 3 --jobs {jobs}",), ("What each piece brings",)),
     "reproduction": Page(
         (
-            "docs/reproduction.py out/reproduction --run figure1 figure2 figure3 figure4 figure5 smoothing --jobs {jobs}",
+            "docs/reproduction.py out/reproduction --jobs {jobs} --run figure1 figure2 figure3 figure4 figure5 smoothing",
             "docs/reproduction.py out/reproduction",
         ),
         needs=("data",),
@@ -102,7 +102,8 @@ def stamped(text: str, note: str) -> str:
 
 def with_output(text: str, output: str) -> str:
     """The page with what was printed at its end, in place of what was printed before."""
-    return f"{text.partition(f'{PRINTED}\n')[0].rstrip()}\n\n{PRINTED}\n\n```text\n{output.strip()}\n```\n"
+    before = text.partition(f"{PRINTED}\n")[0].rstrip()
+    return f"{before}\n\n{PRINTED}\n\n```text\n{output.strip()}\n```\n"
 
 
 def machine() -> str:

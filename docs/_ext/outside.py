@@ -30,7 +30,7 @@ def counterpart(folder: str, target: str) -> str | None:
 
 
 def redirect(app: Any, docname: str, source: list[str]) -> None:
-    if not app.env.doc2path(docname).suffix == ".md":
+    if app.env.doc2path(docname).suffix != ".md":
         return
     folder = posixpath.dirname(docname)
 

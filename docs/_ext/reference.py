@@ -57,7 +57,7 @@ def public_packages() -> set[str]:
 
 
 def promised(package: str) -> list[str]:
-    """Its ``__all__``, read and not imported, since PyTorch and JAX need not be there; of the whole its estimators too."""
+    """Its ``__all__``, read and not imported, since PyTorch and JAX may be missing; of the whole its estimators too."""
     path = SOURCE.joinpath(*package.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     lists = {
@@ -122,9 +122,10 @@ def page(package: str, places: list[str]) -> str:
 
 
 def index() -> str:
-    lines = titled("API reference", "=") + [
-        "Every public name, by package. ``from orthoprox import ...`` has what most programs need; what a package offers",
-        "besides is imported from there. A name in two packages is one thing, and has one page.",
+    lines = [
+        *titled("API reference", "="),
+        "Every public name, by package. ``from orthoprox import ...`` has what most programs need; what a package",
+        "offers besides is imported from there. A name in two packages is one thing, and has one page.",
         "",
         ".. list-table::",
         "   :widths: 30 70",
