@@ -27,6 +27,7 @@ ROOT = HERE.parent
 MARK = "> **Figures:**"
 PRINTED = "## As printed"
 CODE = ("src", "benchmarks", "examples", "docs/*.py", "pyproject.toml")
+ENVIRONMENT = {"ORTHOPROX_FUZZ_CASES": "500"} | os.environ
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ PAGES = {
     "oadmm": Page(("docs/oadmm.py --seconds 4 --starts 3 --jobs {jobs}",), ("What each piece brings",)),
     "reproduction": Page(
         (
-            "docs/reproduction.py out/reproduction --jobs {jobs} --run figure1 figure2 figure3 figure4 figure5 smoothing",
+            "docs/reproduction.py out/reproduction --jobs {jobs} "
+            "--run figure1 figure2 figure3 figure4 figure5 smoothing",
             "docs/reproduction.py out/reproduction",
         ),
         needs=("data",),
@@ -71,6 +73,9 @@ PAGES = {
         needs=("dask",),
     ),
     "autodiff": Page(("benchmarks/autodiff.py",), ("Whether Newton steps pay",), printed=True, needs=("torch",)),
+    "reliability": Page(
+        ("-m pytest -q -o addopts= --import-mode=importlib --hypothesis-seed=1 tests/fuzz",), ("Figures",), printed=True
+    ),
     "gpu": Page(("benchmarks/gpu.py",), ("Measured",), printed=True, needs=("torch", "cuda")),
     "layers": Page(
         ("benchmarks/layers.py speed", "benchmarks/layers.py quality", "benchmarks/layers.py sparse"),
@@ -118,32 +123,41 @@ def machine() -> str:
     return ", ".join(parts)
 
 
-def measured_lines(text: str, sections: tuple[str, ...]) -> list[int]:
-    """The numbers, from 1, of the lines that are rows of measured tables."""
-    heading, lines = "", []
-    for number, line in enumerate(text.splitlines(), 1):
+def measured_tables(text: str, sections: tuple[str, ...]) -> list[range]:
+    """The numbers, from 1, of the lines of each measured table."""
+    heading, tables, first = "", [], 0
+    for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.startswith("## "):
             heading = line[3:].strip()
-        if line.startswith("|") and not re.fullmatch(r"[|\s:-]+", line) and (not sections or heading in sections):
-            lines.append(number)
-    return lines
+        if line.startswith("|"):
+            first = first or number
+        elif first:
+            if not sections or heading in sections:
+                tables.append(range(first, number))
+            first = 0
+    return tables
 
 
 def told_by_the_log(name: str) -> str:
-    """Which commits changed the rows of the tables last."""
+    """Which commits were the last to change the tables: more than one, and they may be of several versions."""
     path = f"docs/{name}.md"
-    blame = re.findall(r"^([0-9a-f]{40}) \d+ (\d+)", git("blame", "--line-porcelain", "HEAD", "--", path), re.MULTILINE)
-    commit_of = {int(line): commit for commit, line in blame}
-    rows = measured_lines(git("show", f"HEAD:{path}"), PAGES[name].sections)
-    counts = Counter(commit_of[row] for row in rows)
-    whole = git("log", "-1", "--format=%h", "--abbrev=8", "--date=short").strip()
-    parts = [f"`{commit[: len(whole)]}` ({day(commit)}, {count} rows)" for commit, count in counts.most_common()]
-    again = f"`make measurements ARGS={name}` measures all of them anew."
-    if len(parts) == 1:
-        return f"all rows of the tables were last changed by commit {parts[0]}. {again}"
+    blame = git("blame", "--line-porcelain", "HEAD", "--", path)
+    lines = re.findall(r"^([0-9a-f]{40}) \d+ (\d+).*?^committer-time (\d+)$", blame, re.MULTILINE | re.DOTALL)
+    changes = {int(line): (int(seconds), commit) for commit, line, seconds in lines}
+    tables = measured_tables(git("show", f"HEAD:{path}"), PAGES[name].sections)
+    counts = Counter(max(changes[line] for line in table) for table in tables)
+    parts = [
+        f"{many(count)} last changed by commit `{sha[:8]}` ({day(sha)})" for (_, sha), count in sorted(counts.items())
+    ]
+    doubt = "" if len(parts) == 1 else "; these may be of several versions"
     return (
-        f"the tables are not from one version: their rows were last changed by the commits {', '.join(parts)}. {again}"
+        f"as far as the git log tells, {', '.join(parts)}{doubt}. "
+        f"`make measurements ARGS={name}` measures them anew, from one commit."
     )
+
+
+def many(count: int) -> str:
+    return "one table was" if count == 1 else f"{count} tables were"
 
 
 def day(commit: str) -> str:
@@ -156,7 +170,8 @@ def measure(name: str) -> None:
     for command in page.commands:
         print(f"{name}: python {command}", flush=True)
         words = [sys.executable, *shlex.split(command.format(jobs=os.cpu_count()))]
-        done = subprocess.run(words, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE if page.printed else None)
+        kept = subprocess.PIPE if page.printed else None
+        done = subprocess.run(words, cwd=ROOT, env=ENVIRONMENT, check=True, text=True, stdout=kept)
         printed.append(f"$ python {command}\n{done.stdout}" if page.printed else "")
     text = path.read_text("utf-8")
     commit = git("rev-parse", "--short=8", "HEAD").strip()
@@ -167,13 +182,16 @@ def measure(name: str) -> None:
     path.write_text(stamped(text, note), "utf-8")
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="*", choices=[*PAGES, []], metavar="PAGE", help=", ".join(PAGES))
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=", ".join(PAGES))
     parser.add_argument("--list", action="store_true", help="say what would be done")
     parser.add_argument("--note", action="store_true", help="measure nothing, only say where the tables come from")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     pages = given.pages or list(PAGES)
+    unknown = [name for name in pages if name not in PAGES]
+    if unknown:
+        parser.error(f"no such page: {', '.join(unknown)}; there are {', '.join(PAGES)}.")
     if given.list:
         for name in pages:
             print(f"{name}: {'; '.join(PAGES[name].commands)}; needs {', '.join(PAGES[name].needs) or 'nothing else'}")

@@ -1,6 +1,10 @@
 """What the documents show runs, and what they point to exists."""
 
+import importlib.util
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -57,3 +61,60 @@ def test_links_and_pictures_lead_somewhere(page):
             assert ((ROOT / page).parent / target).exists(), f"{page} points to {target}"
     for path in re.findall(r"`((?:docs|src|tests|benchmarks)/[\w/.]+\.(?:py|md|toml|png))`", text):
         assert "NAME" in path or (ROOT / path).exists(), f"{page} names {path}"
+
+
+@pytest.fixture
+def measuring(monkeypatch):
+    spec = importlib.util.spec_from_file_location("measure", ROOT / "docs" / "measure.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "measure", module)  # where dataclasses look for names
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_measured_page_says_where_its_figures_come_from(measuring):
+    for name, page in measuring.PAGES.items():
+        text = (ROOT / "docs" / f"{name}.md").read_text()
+        assert text.split("\n")[2].startswith(measuring.MARK) and text.count(measuring.MARK) == 1, name
+        assert set(page.sections) <= set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE))
+        for script in re.findall(r"(?:docs|benchmarks)/\w+\.py", " ".join(page.commands)):
+            assert (ROOT / script).is_file()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not here")
+def test_pages_are_measured_from_one_commit_and_stamped_with_it(measuring, tmp_path, monkeypatch, capsys):
+    def git(*words):
+        call = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", *words]
+        return subprocess.run(call, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+
+    monkeypatch.setattr(measuring, "ROOT", tmp_path)
+    monkeypatch.setattr(measuring, "HERE", tmp_path / "docs")
+    pages = {
+        "whole": measuring.Page(("docs/whole.py",)),
+        "part": measuring.Page(("docs/part.py --jobs {jobs}",), ("Measured",), printed=True),
+        "far": measuring.Page(("docs/far.py",), needs=("a_library_that_nobody_has",)),
+    }
+    monkeypatch.setattr(measuring, "PAGES", pages)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/whole.py").write_text("open('docs/whole.md', 'w').write('# Whole\\n\\n| a |\\n|---|\\n| 2 |\\n')")
+    (tmp_path / "docs/part.py").write_text("print('printed 3')")
+    for name in pages:
+        text = "# Title\n\n| by hand |\n|---|\n\n## Measured\n\n| a |\n|---|\n| 1 |\n"
+        (tmp_path / f"docs/{name}.md").write_text(text)
+    git("init", "-q")
+    git("add", "."), git("commit", "-qm", "first")
+    commit = git("rev-parse", "--short=8", "HEAD")
+
+    assert measuring.main(["--note"]) == 0
+    note = (tmp_path / "docs/part.md").read_text()
+    assert f"one table was last changed by commit `{commit}`" in note and note.count(measuring.MARK) == 1
+    for _ in range(2):  # the second time replaces what the first has written
+        assert measuring.main([]) == 0
+    whole, part, far = ((tmp_path / f"docs/{name}.md").read_text() for name in pages)
+    assert f"{measuring.MARK} commit `{commit}`" in whole and "| 2 |" in whole and "NumPy" in whole
+    assert part.count("printed 3") == 1 and part.count(measuring.MARK) == 1 and f"commit `{commit}`" in part
+    assert measuring.told_by_the_log("far") in far and "left as it is" in capsys.readouterr().out
+
+    (tmp_path / "docs/part.py").write_text("print('printed 4')")
+    assert measuring.main(["part"]) == 1 and "not committed" in capsys.readouterr().err
+    assert (tmp_path / "docs/part.md").read_text() == part
