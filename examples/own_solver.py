@@ -40,3 +40,12 @@ class Smoothed(Solver):
 SOLVERS["smoothed"] = Smoothed()  # from here on solve(problem, "smoothed") knows it; other programs name the file
 if __name__ == "__main__":
     command(["compare", "digits-500-40", "oadmm", "oadmm-ep", f"{__file__}:Smoothed", *sys.argv[1:]])
+
+# %%
+# The site does not run this script, which compares for a while. It prints a table, and draws curves such as these of
+# the paper's methods:
+#
+# .. image:: /reproduction/figure1-k0.1-seconds.png
+#    :alt: The objective of several methods over time
+#
+# sphinx_gallery_thumbnail_path = 'reproduction/figure1-k0.1-seconds.png'
