@@ -117,7 +117,7 @@ baseline: $(VENV)/.stamp  ## compare what users get with benchmarks/baseline.jso
 	$(VENV)/bin/python benchmarks/baseline.py $(ARGS)
 
 docs: $(DVENV)/.stamp  ## make the site in site/, with warnings as errors, and check its links; nothing is fetched
-	$(PYTEST) $(DVENV)/bin/sphinx-build -q -W --keep-going -j $(JOBS) -d build/doctrees docs site
+	$(PYTEST) $(DVENV)/bin/sphinx-build -q -E -W --keep-going -j $(JOBS) -d build/doctrees docs site
 	$(DVENV)/bin/python .ci/site.py site $(ARGS)
 
 measurements: $(VENV)/.stamp  ## measure again what the pages show, from one commit (ARGS=--list says what, ARGS=sparse one page)

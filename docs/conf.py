@@ -40,6 +40,7 @@ exclude_patterns = [
 ]
 templates_path = ["_templates"]
 default_role = "code"
+highlight_language = "text"
 suppress_warnings = ["config.cache"]  # the classes that sort and find pictures are no text, and cannot be kept
 nitpicky = False
 

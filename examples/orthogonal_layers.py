@@ -57,10 +57,10 @@ def main(folder: Path) -> Path:
 if __name__ == "__main__":
     main(Path("out"))
 
+# sphinx_gallery_thumbnail_path = 'gallery/orthogonal_layers.png'
+
 # %%
 # The site does not run this script, which needs PyTorch. Its picture:
 #
 # .. image:: /gallery/orthogonal_layers.png
 #    :alt: Filters of a layer: orthonormal ones above, orthonormal and sparse ones below
-#
-# sphinx_gallery_thumbnail_path = 'gallery/orthogonal_layers.png'

@@ -41,11 +41,11 @@ SOLVERS["smoothed"] = Smoothed()  # from here on solve(problem, "smoothed") know
 if __name__ == "__main__":
     command(["compare", "digits-500-40", "oadmm", "oadmm-ep", f"{__file__}:Smoothed", *sys.argv[1:]])
 
+# sphinx_gallery_thumbnail_path = 'reproduction/figure1-k0.1-seconds.png'
+
 # %%
 # The site does not run this script, which compares for a while. It prints a table, and draws curves such as these of
 # the paper's methods:
 #
 # .. image:: /reproduction/figure1-k0.1-seconds.png
 #    :alt: The objective of several methods over time
-#
-# sphinx_gallery_thumbnail_path = 'reproduction/figure1-k0.1-seconds.png'

@@ -18,6 +18,9 @@ PAGES = {
     "docs/gallery.md": "/auto_examples/index.rst",
 }
 
+CONTENTS = {"decisions/README": "\n```{toctree}\n:hidden:\n:glob:\n\n0*\n```\n"}
+"""Tables of contents that a code host would show as code."""
+
 
 def counterpart(folder: str, target: str) -> str | None:
     """What stands on the site for a file of the repository; None where the link is right as it is."""
@@ -38,7 +41,7 @@ def redirect(app: Any, docname: str, source: list[str]) -> None:
         target = counterpart(folder, match[1])
         return match[0] if target is None else f"]({target}{match[2] or ''})"
 
-    source[0] = LINK.sub(replaced, source[0])
+    source[0] = LINK.sub(replaced, source[0]) + CONTENTS.get(docname, "")
 
 
 def setup(app: Any) -> dict[str, Any]:
