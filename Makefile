@@ -23,7 +23,7 @@ MARKERS ?= not backends and not slow
 SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
   backends/test_operations.py laws/test_maps.py laws/test_stiefel.py test_versions.py)
 # processes that make the site
-JOBS    ?= 2
+JOBS    ?= 1
 # make fuzz: cases of each campaign, and where the draw begins
 CASES   ?= 500
 SEED    ?= 0
