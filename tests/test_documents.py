@@ -11,6 +11,7 @@ import numpy as np
 import pandas
 import pytest
 
+import orthoprox
 from orthoprox.models import sparse_pca
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,13 +64,32 @@ def test_links_and_pictures_lead_somewhere(page):
         assert "NAME" in path or (ROOT / path).exists(), f"{page} names {path}"
 
 
-@pytest.fixture
-def measuring(monkeypatch):
-    spec = importlib.util.spec_from_file_location("measure", ROOT / "docs" / "measure.py")
+def script(path, monkeypatch):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "measure", module)  # where dataclasses look for names
+    monkeypatch.setitem(sys.modules, path.stem, module)  # where dataclasses look for names
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def measuring(monkeypatch):
+    return script(ROOT / "docs" / "measure.py", monkeypatch)
+
+
+def test_the_reference_of_the_site_has_every_public_name_once(monkeypatch):
+    reference = script(ROOT / "docs" / "_ext" / "reference.py", monkeypatch)
+    places = reference.addresses()  # raises where a public package is not listed
+    assert set(places["orthoprox"]) == {*orthoprox.__all__, *orthoprox._ESTIMATORS}
+    assert set(places["orthoprox.terms"]) == set(orthoprox.terms.__all__) and "OrthoProx" in places["orthoprox.nn"]
+    assert places["orthoprox.estimators"]["SparsePCA"] == places["orthoprox"]["SparsePCA"] == "orthoprox.SparsePCA"
+    for package in reference.PACKAGES:
+        text = reference.page(package, list(places[package].values()))
+        assert all(f"~{place}\n" in text for place in places[package].values())
+    monkeypatch.delitem(reference.PACKAGES, "orthoprox.maps")
+    reference.addresses.cache_clear()
+    with pytest.raises(RuntimeError, match="orthoprox.maps"):
+        reference.addresses()
 
 
 def test_every_measured_page_says_where_its_figures_come_from(measuring):
