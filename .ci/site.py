@@ -154,6 +154,7 @@ all().catch((error) => faults.push(String(error))).then(() =>
 class Handler(SimpleHTTPRequestHandler):
     """The site, the page that measures it at /check, and its answer at /done."""
 
+    protocol_version = "HTTP/1.1"  # one connection for many files
     harness = ""
     faults: list[str] | None = None
     ended = threading.Event()
@@ -164,8 +165,13 @@ class Handler(SimpleHTTPRequestHandler):
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(self.harness.encode())))
         self.end_headers()
         self.wfile.write(self.harness.encode())
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "max-age=600")  # every page has the same styles and scripts
+        super().end_headers()
 
     def do_POST(self) -> None:
         type(self).faults = loads(self.rfile.read(int(self.headers["Content-Length"])))
