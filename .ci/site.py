@@ -121,7 +121,7 @@ async function open(url, width) {
 }
 async function measure(page, width) {
   const frame = await open(page, width), root = frame.contentDocument.documentElement;
-  // The theme lets its article scroll by itself, so the page alone says little; tables and code have boxes of their own.
+  // The theme lets its article scroll by itself, so the page alone says little; tables and code have their own boxes.
   const wide = [root, ...root.querySelectorAll("main, .bd-article-container, article, article section")].filter(
     (box) => box.scrollWidth > box.clientWidth + 1);
   if (wide.length || root.scrollWidth > width) {
