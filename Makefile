@@ -15,6 +15,8 @@ OVENV   := .venv-oldest
 # What builds and checks the files of a release.
 RVENV   := .venv-release
 BUILD   := "build>=1.2" "hatchling>=1.27" "readme-renderer[md]>=44" "twine>=6.1"
+# Sphinx and its theme
+DVENV   := .venv-docs
 NEWEST  ?= 3.14 3.13 3.12
 OLDEST  ?= 3.11
 WORKERS ?= auto
@@ -23,6 +25,8 @@ MARKERS ?= not backends and not slow
 # standard, on sparse matrices and on LAPACK.
 SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
   backends/test_operations.py laws/test_maps.py laws/test_stiefel.py test_versions.py)
+# processes that make the site
+JOBS    ?= 1
 # make fuzz: cases of each campaign, and where the draw begins
 CASES   ?= 500
 SEED    ?= 0
@@ -53,7 +57,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test laws coverage strict newest oldest slow fuzz bench baseline check backends release format clean
+.PHONY: help venv demo test laws coverage strict newest oldest slow fuzz bench baseline check backends docs measurements release format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z][a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -81,6 +85,9 @@ $(RVENV)/.stamp: Makefile
 	@echo "Installing what builds a release into $(@D) ..."
 	@$(@D)/bin/python -m pip install $(PIP_FLAGS) $(BUILD)
 	@touch $@
+
+$(DVENV)/.stamp: pyproject.toml
+	$(call MAKE_VENV,and what makes its site,-e ".[docs]")
 
 demo: $(VENV)/.stamp  ## run the demonstration
 	$(VENV)/bin/orthoprox demo $(ARGS)
@@ -124,6 +131,13 @@ bench: $(VENV)/.stamp  ## run every benchmark in turn
 baseline: $(VENV)/.stamp  ## compare what users get with benchmarks/baseline.json (ARGS=--store replaces it)
 	$(VENV)/bin/python benchmarks/baseline.py $(ARGS)
 
+docs: $(DVENV)/.stamp  ## make the site in site/, with warnings as errors, and check its links; nothing is fetched
+	$(PYTEST) $(DVENV)/bin/sphinx-build -q -E -W --keep-going -j $(JOBS) -d build/doctrees docs site
+	$(DVENV)/bin/python .ci/site.py site $(ARGS)
+
+measurements: $(VENV)/.stamp  ## measure again what the pages show, from one commit (ARGS=--list says what, ARGS=sparse one page)
+	$(VENV)/bin/python docs/measure.py $(ARGS)
+
 check: $(VENV)/.stamp  ## format, lint, types, import order of the layers, spelling
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -136,5 +150,5 @@ format: $(VENV)/.stamp  ## format the code and mend what the linter can mend
 	$(VENV)/bin/ruff check --fix .
 
 clean:  ## remove environments, caches and results
-	rm -rf $(VENV) $(XVENV) $(NVENV) $(OVENV) $(RVENV) build dist out htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(XVENV) $(NVENV) $(OVENV) $(RVENV) $(DVENV) build dist out site docs/api/*.rst docs/api/generated docs/auto_examples htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -53,7 +53,7 @@ def main() -> None:
         else:
             picture = runpy.run_path(str(file))["main"](HERE / "gallery")
         question, _, words = ast.get_docstring(ast.parse(source)).partition("\n\n")
-        title = question.replace("\n", " ")
+        title = question.partition("\n")[0]
         parts.append(
             f"## {title}\n\n{words.strip()}\n\n![{title}](gallery/{picture.name})\n\n"
             f"The script: [examples/{file.name}](../examples/{file.name})\n"

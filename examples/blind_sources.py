@@ -1,4 +1,5 @@
 """Three signals were recorded mixed up by three sensors: what were they?
+======================================================================
 
 Nobody knows how they were mixed, only that the signals are independent and bounded, as most that come out of a device.
 Mixing widens ranges, so the directions in which the records have the smallest ranges are the signals. FastICA, beside

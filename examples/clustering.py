@@ -1,4 +1,5 @@
-"""Which handwritten digits look alike, and what does each group look like, if nobody says which digit is which?
+"""Which handwritten digits look alike, if nobody says which is which?
+===================================================================
 
 Orthogonal NMF writes every picture as a multiple of one component: a group of pictures that differ by the strength of
 the pen. Components are not negative, so each is a picture itself.

@@ -1,4 +1,5 @@
 """Which pixels carry the differences between handwritten digits?
+==============================================================
 
 Every principal component uses every pixel. A sparse one names a few, and is still orthogonal to all others.
 """

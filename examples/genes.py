@@ -1,4 +1,5 @@
 """Which genes go up and down together?
+====================================
 
 A sparse component is a short list of genes whose expressions share one course over the samples, and samples that were
 left out say how long the list should be. The data are those of Arabidopsis thaliana if the folder in ORTHOPROX_DATA has

@@ -1,4 +1,5 @@
 """Can the filters of a layer be orthogonal and look at few pixels each?
+=====================================================================
 
 A network reads digits through 16 filters. `OrthoProx` keeps them orthonormal while it trains, and a penalty leaves them
 a share of the pixels. `finish_` makes the zeros exact; the filters stay orthonormal.
@@ -55,3 +56,11 @@ def main(folder: Path) -> Path:
 
 if __name__ == "__main__":
     main(Path("out"))
+
+# sphinx_gallery_thumbnail_path = 'gallery/orthogonal_layers.png'
+
+# %%
+# The site does not run this script, which needs PyTorch. Its picture:
+#
+# .. image:: /gallery/orthogonal_layers.png
+#    :alt: Filters of a layer: orthonormal ones above, orthonormal and sparse ones below

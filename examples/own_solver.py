@@ -1,4 +1,9 @@
-"""A method of your own beside the library's: python examples/own_solver.py [options of orthoprox compare]."""
+"""How does a method of your own do beside the library's?
+======================================================
+
+A solver is settings, a scope and one step. This one takes projected gradient steps on a smoothed h, and the command
+``orthoprox compare`` runs it beside others: ``python examples/own_solver.py [options of orthoprox compare]``.
+"""
 
 import sys
 from collections import namedtuple
@@ -35,3 +40,12 @@ class Smoothed(Solver):
 SOLVERS["smoothed"] = Smoothed()  # from here on solve(problem, "smoothed") knows it; other programs name the file
 if __name__ == "__main__":
     command(["compare", "digits-500-40", "oadmm", "oadmm-ep", f"{__file__}:Smoothed", *sys.argv[1:]])
+
+# sphinx_gallery_thumbnail_path = 'reproduction/figure1-k0.1-seconds.png'
+
+# %%
+# The site does not run this script, which compares for a while. It prints a table, and draws curves such as these of
+# the paper's methods:
+#
+# .. image:: /reproduction/figure1-k0.1-seconds.png
+#    :alt: The objective of several methods over time

@@ -1,4 +1,5 @@
 """What are photographs made of, a few pixels at a time?
+=====================================================
 
 Orthonormal atoms are learned in which every small patch of a photograph needs few. They turn out to be waves and edges,
 much like the cosines of JPEG, but made for this picture. Because the atoms are orthonormal, a patch is compressed by

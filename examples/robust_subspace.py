@@ -1,4 +1,5 @@
-"""What do pictures of the same digit have in common, if nearly a third of them are damaged and nobody says which?
+"""What do pictures of one digit share, if a third of them are damaged?
+====================================================================
 
 PCA spends components on the damage, and reproduces it. The subspace with the least sum of distances is that of the
 intact pictures, so damage is what it cannot reproduce: the distance tells which pictures are damaged.

@@ -1,4 +1,5 @@
 """What is a pile of short texts about?
+====================================
 
 Texts become a sparse matrix of term weights, and every sparse component is a list of a few terms that occur together.
 The matrix is never made dense, not even to be centred. The texts are articles of five of the 20 newsgroups if
@@ -16,7 +17,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from orthoprox import SparsePCA
 from orthoprox.plotting import top_terms, topic_table
 
-CORPUS = Path(__file__).with_name("corpus.txt")
+# The site runs scripts in their folder and without a __file__.
+CORPUS = Path(globals().get("__file__", "topics.py")).with_name("corpus.txt")
 GROUPS = ["comp.graphics", "rec.sport.hockey", "sci.med", "sci.space", "talk.politics.mideast"]
 TOPICS = 7  # more than there are subjects: stars and planets are two, soil and flowers too
 

@@ -50,9 +50,9 @@ def check_example(name, tmp_path, monkeypatch):
     assert not blank.all(axis=0).mean() > 0.5 and not blank.all(axis=1).mean() > 0.5
     text, page = EXAMPLES[name].read_text("utf-8"), (ROOT / "docs" / "gallery.md").read_text("utf-8")
     question, _, rest = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")
-    assert question.endswith("?") and rest.strip()
+    question, _, line = question.partition("\n")
+    assert question.endswith("?") and line == "=" * len(question) and rest.strip()  # a title, as the site wants it
     assert 'Path("out")' in text.partition("__main__")[2]
-    question = question.partition("\n")[0]
     assert f"## {question}" in page, "make the page again: python docs/gallery.py"
     assert f"(../examples/{name}.py)" in page
     assert re.search(rf"!\[.+\]\(gallery/{name}\.png\)", page)

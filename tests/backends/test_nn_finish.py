@@ -200,6 +200,17 @@ def test_the_examples_of_the_docstrings_and_of_the_page_run(torch, capsys, tmp_p
     assert len(blocks) >= 2 and "max |WW-I|" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("page", "words"), [("gpu", "cpu True"), ("layers", "max |WW-I|")])
+def test_the_how_to_pages_that_need_pytorch_run(torch, page, words, capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    names = {}
+    for block in re.findall(
+        r"```python\n(.*?)```", (ROOT / f"docs/howto/{page}.md").read_text("utf-8"), flags=re.DOTALL
+    ):
+        exec(block, names)
+    assert words in capsys.readouterr().out
+
+
 def test_the_example_ends_with_a_picture(torch, tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
     importlib.import_module("test_examples").check_example("orthogonal_layers", tmp_path, monkeypatch)

@@ -58,9 +58,10 @@ def shortest(X: Array, base: Array, z: Array, low: Array, high: Array, enough: f
     """The z between its bounds for which the tangent part of base + z is as short as it can be.
 
     The tangent part of W is W - X Lam with the symmetric Lam that makes it shortest. So z and Lam together minimise
-    |base + z - X Lam|; given Lam, z is X Lam - base brought between its bounds, and what is left is a convex function
-    of Lam, piecewise quadratic. It is minimised by Newton steps with a Levenberg-Marquardt term: where columns of X
-    meet in small entries only, the Hessian is nearly singular, and whole steps would drive z to its bounds elsewhere.
+    ``|base + z - X Lam|``; given Lam, z is X Lam - base brought between its bounds, and what is left is a convex
+    function of Lam, piecewise quadratic. It is minimised by Newton steps with a Levenberg-Marquardt term: where columns
+    of X meet in small entries only, the Hessian is nearly singular, and whole steps would drive z to its bounds
+    elsewhere.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def criticality(optimizer: Any) -> Criticality:
     Returns
     -------
     Criticality
-        ``primal`` is |W - y|, ``dual`` the distance from z to the subdifferential of h at y, ``stationarity`` the
+        ``primal`` is ``|W - y|``, ``dual`` the distance from z to the subdifferential of h at y, ``stationarity`` the
         tangent part of gradient - dg + z; ``total`` is their sum.
 
     Examples

@@ -24,7 +24,7 @@ class FrequentDirections(CovarianceSketch):
     r"""A few rows B whose products B'B stand for the sums of squares S of all samples, with a bound on the error.
 
     Samples, centred, are appended to the rows. When there are 2 ``size`` rows, they are replaced by ``size``
-    orthogonal ones: with singular values :math:`s_1 \ge s_2 \ge \dots` and :math:`d = s_{size+1}^2`, all squares lose
+    orthogonal ones: with singular values :math:`s_1 \ge s_2 \ge \ldots` and :math:`d = s_{size+1}^2`, all squares lose
     d, and those below are dropped. Each time S - B'B grows by at most d I, so that
 
     .. math:: B'B \le S \le B'B + \Delta I, \qquad \Delta = \sum d,

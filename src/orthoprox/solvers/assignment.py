@@ -38,12 +38,12 @@ class Assignment(Solver[AssignmentState]):
 
     .. math:: \max_X \|BX\|^2 = \max_{U, \text{owner}} \sum_i \max(0, b_i'u_{\text{owner}(i)})^2
 
-    since |Bx| is the largest <u, Bx> over the unit vectors u, and then x is best proportional to the positive part of
-    B'u on its rows. A step takes u_j along B x_j, gives each row to its largest b_i'u_j, which is the best choice of
+    since ``|Bx|`` is the largest <u, Bx> over the unit vectors u, and then x is best proportional to the positive part
+    of B'u on its rows. A step takes u_j along B x_j, gives each row to its largest b_i'u_j, which is the best choice of
     all, and takes the x_j that belong to them. None of the three lowers the sum. A column left without rows gets the
-    row i with the largest |b_i|^2 - (b_i'u)^2, which does not lower it either.
+    row i with the largest ``|b_i|^2 - (b_i'u)^2``, which does not lower it either.
 
-    At a fixed point X is critical, and the multiplier of X'X = I is Lam = -w a a' with a_j = |B x_j|. That is more
+    At a fixed point X is critical, and the multiplier of X'X = I is Lam = -w a a' with ``a_j = |B x_j|``. That is more
     than critical: as long as every row has an owner, any choice of owners is critical if each column is, with a Lam
     that is low enough.
 

@@ -67,7 +67,7 @@ class ManPG(Solver[ManPGState]):
         How V is found. Newton's method needs A = I or A A' = c I, and an h whose prox has a known derivative. The
         dual one takes any A and any convex h, and solves only as accurately as the line search needs.
     length : float, optional
-        The step size in the subproblem; 1 / L_f by default, and at most 1 / (2 W_h |A|^2).
+        The step size in the subproblem; 1 / L_f by default, and at most ``1 / (2 W_h |A|^2)``.
     growth : float
         ManPG-Ada has a growth above 1: the length grows by this factor after a line search that accepts at once, and
         shrinks by it after any other, but never below ``length``.

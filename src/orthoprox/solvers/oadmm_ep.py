@@ -38,7 +38,7 @@ class OADMMEP(Solver[OADMMEPState]):
     Parameters
     ----------
     beta0 : float, optional
-        The first penalty. By default ten times the weight of h, but at least L_f/|A|^2 and 2 tau W_h.
+        The first penalty. By default ten times the weight of h, but at least ``L_f/|A|^2`` and ``2 tau W_h``.
     p, xi : float
         The penalty grows as ``beta0 (1 + xi t^p)``; p in (0, 1), xi in (0, 1]. The default xi is that of
         the paper's experiments; its remark (v) has 1, which is slower.

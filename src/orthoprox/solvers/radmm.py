@@ -45,12 +45,12 @@ class RADMM(Solver[RADMMState]):
     Parameters
     ----------
     beta : float, optional
-        The penalty; by default L_f/|A|^2, and C_h/(|A| sqrt(r)) where L_f is zero. ``RADMM.preset`` has the two of
-        the OADMM paper.
+        The penalty; by default ``L_f/|A|^2``, and ``C_h/(|A| sqrt(r))`` where L_f is zero. ``RADMM.preset`` has the
+        two of the OADMM paper.
     mu : float, optional
         The smoothing of h. By default 1e-8/beta, about what the authors' experiments use: practically none.
     eta : float, optional
-        The step size; by default 1/(L_f + beta |A|^2). Above twice that the method oscillates.
+        The step size; by default ``1/(L_f + beta |A|^2)``. Above twice that the method oscillates.
     retraction : {"polar", "qr"}
     strict_theory : bool
         Set the defaults to mu = 4/beta and half the step size: the theory needs a lower bound on mu beta.

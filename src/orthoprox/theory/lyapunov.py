@@ -19,8 +19,8 @@ class Constants:
     """The constants of section 4 for a method on a problem.
 
     They are the paper's, which are right for every sigma in [1, 2), except for ``epsilon_x``. For OADMM-EP it is
-    larger: the paper's is some 1e-12 times |A|^2 at the default alpha. For OADMM-RR it is that of a step whose first
-    trial is accepted, and every trial refused multiplies it by gamma. ``docs/theory.md`` has the proofs.
+    larger: the paper's is some 1e-12 times ``|A|^2`` at the default alpha. For OADMM-RR it is that of a step whose
+    first trial is accepted, and every trial refused multiplies it by gamma. ``docs/theory.md`` has the proofs.
     ``epsilon_beta`` may be any positive number.
     """
 

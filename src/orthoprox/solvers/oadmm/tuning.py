@@ -44,7 +44,7 @@ class Tuning:
     multiplier_steps : int
         Steps of the method of multipliers in a block.
     newton_steps, newton_radius : int, float
-        Newton steps in X for each of them, and the first radius of their trust region in units of |X|.
+        Newton steps in X for each of them, and the first radius of their trust region in units of ``|X|``.
     sigma, sigma_range : float
         The first penalty of that method in units of h's kinks, and its largest one in units of the first. Where f has
         no curvature, and the penalty is all there is, twice the first and ten times the second.
@@ -79,7 +79,7 @@ class Tuning:
     far : float
         Factor on Crit. An attempt that would begin with a longer subgradient has the wrong zeros.
     radius, least_radius : float
-        Of the trust region at first and at the beginning of an attempt, in units of |X|.
+        Of the trust region at first and at the beginning of an attempt, in units of ``|X|``.
     returns, most_returns : float, int
         Factor on the penalty of the guard's method at every return to the best point, and how many there are at most.
     even : float

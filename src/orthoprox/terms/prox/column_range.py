@@ -20,7 +20,7 @@ from orthoprox.terms._base import ConvexTerm, ProximableTerm
 class ColumnRange(ProximableTerm, ConvexTerm):
     r"""The sum over columns of the mean of the k largest entries minus that of the k smallest.
 
-    .. math:: w \sum_j R_k(y_j), \qquad R_k(y) = \frac{1}{k} \Big( \sum_{i \le k} y_{(m + 1 - i)} - y_{(i)} \Big)
+    .. math:: w \sum_j R_k(y_j), \qquad R_k(y) = \frac{1}{k} \Bigl( \sum_{i \le k} y_{(m + 1 - i)} - y_{(i)} \Bigr)
 
     With k = 1 it is the range; a larger k is less at the mercy of a single entry. It is convex, the support function
     of the vectors with sum 0, entries in :math:`[-w/k, w/k]` and :math:`l_1` norm at most 2w. The prox pulls the

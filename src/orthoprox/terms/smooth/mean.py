@@ -54,7 +54,7 @@ class Mean(SmoothTerm):
 
     @classmethod
     def of_rows(cls, B: Any, rows: int, weight: float = 1.0) -> Mean:
-        """The term -w/2 |BX|^2 as a mean over blocks of rows.
+        """The term ``-w/2 |BX|^2`` as a mean over blocks of rows.
 
         Parameters
         ----------
