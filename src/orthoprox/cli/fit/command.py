@@ -68,6 +68,7 @@ class Fits(click.Group):
 @click.command(
     name="fit",
     cls=Fits,
+    options_metavar="",
     subcommand_metavar="ESTIMATOR TABLE [OPTIONS]",
     short_help="Fit an estimator to your table: loadings, scores, a report.",
     epilog="\b\nExamples:\n"

@@ -10,15 +10,18 @@ from orthoprox._extras import extra
 
 @dataclass(frozen=True)
 class Kind:
-    """An estimator: its class, what it finds, and what its scores are called."""
+    """An estimator: its class, what it finds, and what it can take."""
 
     name: str
     summary: str
     blocks: bool = False
     """Whether it reads samples in blocks."""
 
-    centred: bool = True
-    """Whether standardised features may be centred: not where they must stay nonnegative."""
+    nonnegative: bool = False
+    """Whether features must stay nonnegative, so that standardised ones are not centred."""
+
+    centres: bool = True
+    """Whether the estimator centres features itself."""
 
     @property
     def estimator(self) -> Any:
@@ -32,9 +35,11 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "sparse-pca": Kind("SparsePCA", "principal components with few nonzero loadings", blocks=True),
     "nonnegative-pca": Kind("NonnegativePCA", "groups of features that rise and fall together", blocks=True),
-    "orthogonal-nmf": Kind("OrthogonalNMF", "clusters of samples by direction, of data >= 0", centred=False),
+    "orthogonal-nmf": Kind(
+        "OrthogonalNMF", "clusters of samples by direction, of data >= 0", nonnegative=True, centres=False
+    ),
     "robust-subspace": Kind("RobustSubspace", "principal components that outliers do not decide"),
     "dual-pcp": Kind("DualPCP", "equations that most samples fulfil, and who does not"),
     "range-ica": Kind("RangeICA", "independent sources of bounded signals"),
-    "dictionary": Kind("OrthogonalDictionaryLearning", "orthonormal atoms in which samples are sparse"),
+    "dictionary": Kind("OrthogonalDictionaryLearning", "orthonormal atoms in which samples are sparse", centres=False),
 }

@@ -78,9 +78,12 @@ _CENTRE = Parameter(
 )
 _NORMALISE = Parameter(("--normalize/--no-normalize",), bool, "Count samples by their direction only.")
 PARAMETERS: dict[str, Parameter] = {
-    "n_components": Parameter(("--components", "-r"), CountOrShare(), "How many."),
+    "n_components": Parameter(("--components", "-r"), CountOrShare(), "How many components."),
     "n_nonzero": Parameter(
-        ("--nonzeros", "-k"), CountOrShare(), "How many loadings may differ from zero, or their share of all.", False
+        ("--nonzeros", "-k"),
+        CountOrShare(),
+        "How many loadings of all components may differ from zero, or their share of all.  [default: 0.2]",
+        False,
     ),
     "transform_n_nonzero_coefs": Parameter(
         ("--nonzeros", "-k"), COUNT, "With --codes largest: how many codes of each sample are kept.", False

@@ -119,7 +119,7 @@ def _standardised(data: Any, kind: Kind) -> Any:
     from sklearn.preprocessing import StandardScaler
 
     sparse = is_sparse(data)
-    scaler = StandardScaler(with_mean=kind.centred and not sparse)
+    scaler = StandardScaler(with_mean=not kind.nonnegative and not sparse)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         done = (scaler if sparse else scaler.set_output(transform="pandas")).fit_transform(data)
@@ -160,8 +160,8 @@ def _told() -> Iterator[list[str]]:
         warnings.simplefilter("always", UserWarning)
         try:
             yield told
-        except ValueError as error:
-            raise ValueError(in_words_of_options(str(error))) from error
+        except (ValueError, TypeError) as error:
+            raise type(error)(in_words_of_options(str(error))) from error
     for one in caught:
         if issubclass(one.category, UserWarning):
             words = str(one.message)
@@ -200,10 +200,9 @@ def scaling_words(kind: Kind, table: Table, scale: str) -> str:
     if scale == "none":
         more = " Components follow the features that spread most; --scale standard makes all count alike."
         return "Features keep their units (--scale none)." + spread + (more if spread else "")
-    own = kind.name == "SparsePCA"
-    centred = own or (kind.centred and not (table.X is not None and is_sparse(table.X)))
-    done = "divided by its standard deviation" + ("" if centred else ", and not centred")
-    return f"Every feature was {done} (--scale none: keep the units).{spread}"
+    centred = kind.centres or not (kind.nonnegative or is_sparse(table.X))
+    done = f"{'centred and ' if centred else ''}divided by its standard deviation{'' if centred else ', not centred'}"
+    return f"Every feature was {done} (--scale none: units are kept).{spread}"
 
 
 def python_of(kind: Kind, model: Any, table: Table, scale: str) -> str:
@@ -214,10 +213,9 @@ def python_of(kind: Kind, model: Any, table: Table, scale: str) -> str:
     lines = [f"from orthoprox import {kind.name}"]
     X = "X"
     if scale == "standard" and "scale" not in defaults:
-        sparse = table.X is not None and is_sparse(table.X)
-        mean = "" if kind.centred and not sparse else "with_mean=False"
+        mean = "with_mean=False" if kind.nonnegative or is_sparse(table.X) else ""
         lines.append("from sklearn.preprocessing import StandardScaler")
         X = f"StandardScaler({mean}).fit_transform(X)"
-    what = "a sparse matrix" if table.X is not None and is_sparse(table.X) else "the columns of loadings.csv"
+    what = "a sparse matrix" if is_sparse(table.X) else "the columns that loadings.csv names"
     shape = count(len(table.index), "sample") + " by " + count(len(table.names), "feature")
     return "\n".join([*lines, "", f"# X: {what}, {shape}", f"model = {kind.name}({words}).fit({X})"])

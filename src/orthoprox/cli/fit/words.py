@@ -121,7 +121,8 @@ def describe(fit: Fit) -> str:
         share = "" if shares is None else f"{float(shares[j]):>6.1%}  "
         lines.append(f"{j + 1:>3}  {share}{strongest(row, fit.table.names)}")
     if shares is not None:
-        lines += ["", f"Keeps {float(np.sum(shares)):.1%} of the variance."]
+        whose = " of the samples that are no outliers" if "outlier" in fit.columns else ""
+        lines += ["", f"Keeps {float(np.sum(shares)):.1%} of the variance{whose}."]
     if "outlier" in fit.columns:
         outliers = fit.columns["outlier"].count("yes")
         lines += [
