@@ -12,6 +12,7 @@ from orthoprox.blocks._open import is_chunked_path
 from orthoprox.cli.fit.kinds import Kind
 from orthoprox.cli.source import Where
 from orthoprox.cli.tables import Table
+from orthoprox.cli.tables.places import count
 
 CLEANING = ("index", "drop", "only", "transpose", "missing", "missing_word")
 
@@ -44,7 +45,7 @@ def open_blocks(source: Path, where: Where, values: dict[str, Any], move: Any) -
     m, n = rows.shape
     names = tuple(map(str, rows.source.names or (f"x{j}" for j in range(n))))
     labels = tuple(str(i + 1) for i in range(m))
-    note = f"The table was read in {rows.source.count} blocks, and no column was left out."
+    note = f"The table was read in {count(rows.source.count, 'block')}, and no column was left out."
     facts = {"blocks": rows.source.count}
     return rows, Table(None, names, labels, "row", None, None, notes=(note,), facts=facts)
 

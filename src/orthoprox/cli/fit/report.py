@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox.cli.fit.run import Fit
-from orthoprox.cli.fit.words import describe
+from orthoprox.cli.fit.words import shares_of, strongest, verdict
 from orthoprox.cli.tables.places import count
 
 ROWS = 200
@@ -31,12 +31,16 @@ def report(fit: Fit, summary: Mapping[str, Any], lines: Sequence[str], pictures:
         f"<h1>{escape(title)}</h1>",
         *(f"<p>{escape(line)}</p>" for line in lines),
         _facts(fit, summary),
-        f"<pre>{escape(describe(fit))}</pre>",
-        _list("Notes", fit.notes),
-        *(_picture(name, pictures[name], words) for name, words in PICTURES.items() if name in pictures),
+        _components(fit),
+        *(f"<p>{escape(line)}</p>" for line in verdict(fit)),
+        _list("Notes", summary["notes"]),
     ]
-    if fit.path is not None:
-        body.append(f"<p>{escape(fit.path.advice)}</p>")
+    below = {} if fit.path is None else {"path.png": fit.path.advice}
+    body += [
+        _picture(name, pictures[name], words, below.get(name, ""))
+        for name, words in PICTURES.items()
+        if name in pictures
+    ]
     body.append(_loadings(fit))
     if table.left_out:
         rows = [(one.name, one.place, one.why) for one in table.left_out]
@@ -73,9 +77,22 @@ def _facts(fit: Fit, summary: Mapping[str, Any]) -> str:
     return "<dl>" + "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts) + "</dl>"
 
 
-def _picture(name: str, content: bytes, words: str) -> str:
+def _components(fit: Fit) -> str:
+    """Each component with its share, and its largest loadings by name."""
+    shares = shares_of(fit)
+    rows = []
+    for j, row in enumerate(fit.components):
+        share = [] if shares is None else [f"{shares[j]:.1%}"]
+        rows.append([str(j + 1), *share, str(np.count_nonzero(row)), strongest(row, fit.table.names)])
+    share = [] if shares is None else ["share"]
+    return _table(["", *share, "nonzero", "largest loadings"], rows)
+
+
+def _picture(name: str, content: bytes, words: str, below: str) -> str:
     data = base64.b64encode(content).decode("ascii")
-    return f'<figure><figcaption>{words}</figcaption><img alt="{words}" src="data:image/png;base64,{data}"></figure>'
+    image = f'<img class="{name.partition(".")[0]}" alt="{words}" src="data:image/png;base64,{data}">'
+    said = f"<p>{escape(below)}</p>" if below else ""
+    return f'<figure><figcaption>{words}</figcaption><div class="wide">{image}</div>{said}</figure>'
 
 
 def _loadings(fit: Fit) -> str:
@@ -108,7 +125,7 @@ def _shaded(value: float, strength: float) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    titles = "".join(f"<th>{word}</th>" for word in head)
+    titles = "".join(f"<th class='word'>{word}</th>" for word in head)
     body = "".join("<tr>" + "".join(f"<td class='word'>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<div class='scroll'><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
 

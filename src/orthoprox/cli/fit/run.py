@@ -20,8 +20,8 @@ from orthoprox.blocks import Rows
 from orthoprox.cli.fit.kinds import Kind
 from orthoprox.cli.fit.parameters import in_words_of_options
 from orthoprox.cli.tables import Table
-from orthoprox.cli.tables.parts import deviations
-from orthoprox.cli.tables.places import count
+from orthoprox.cli.tables.parts import deviations, where_true
+from orthoprox.cli.tables.places import count, sentence
 from orthoprox.maps.sparse import is_sparse
 
 FAR = 100.0
@@ -56,6 +56,8 @@ def fit_table(
     kind: Kind, table: Table, settings: dict[str, Any], scale: str, *, move: Mover | None, verbose: bool
 ) -> Fit:
     """Fit to a table in memory."""
+    if kind.nonnegative:
+        _refuse_negative(table, kind)
     frame = data_of(table)
     own = "scale" in inspect.signature(kind.estimator).parameters
     model = kind.estimator(**settings, **_scale_of(own, scale), verbose=int(verbose))
@@ -69,6 +71,18 @@ def fit_rows(kind: Kind, rows: Rows, table: Table, settings: dict[str, Any], sca
     own = "scale" in inspect.signature(kind.estimator).parameters
     model = kind.estimator(**settings, **_scale_of(own, scale), verbose=int(verbose))
     return _fitted(kind, model, table, rows, settings, scale, dispatch=False)
+
+
+def _refuse_negative(table: Table, kind: Kind) -> None:
+    i, j = where_true(table.X, lambda values: values < 0)
+    if len(i):
+        others = (
+            f", and {count(len(i) - 1, 'other cell')} {'is' if len(i) == 2 else 'are'} negative" if len(i) > 1 else ""
+        )
+        raise ValueError(
+            f"{sentence(table.place(int(i[0]), int(j[0])))} is {table.X[i[0], j[0]]:g}{others}; {kind.name} takes "
+            "numbers that are not negative. Leave such columns out with --drop, or take another estimator."
+        )
 
 
 def _scale_of(own: bool, scale: str) -> dict[str, Any]:

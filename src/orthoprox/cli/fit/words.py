@@ -102,37 +102,50 @@ def opening(fit: Fit, source: Path) -> list[str]:
         f"Read {source.name}{facts}: {count(len(table.index), 'sample')}, {count(len(table.names), 'feature')}.",
     ]
     if table.index_name not in ("row", "sample", "observation"):
-        lines.append(f"{table.index_name!r} names the samples.")
+        lines.append(f"{table.index_name!r} names the samples, and takes no part in the fit.")
     if table.left_out:
         lines.append("Left out: " + listed(f"{one.name!r} ({one.why})" for one in table.left_out) + ".")
     return [*lines, fit.scaling]
 
 
 def describe(fit: Fit) -> str:
-    """What was found, as a table."""
+    """What was found, as a table with sentences below it."""
     if hasattr(fit.model, "summary"):
-        text = str(fit.model.summary())
-        return text.partition("\nNote: ")[0]
+        return str(fit.model.summary()).partition("\nNote: ")[0]
     r, n = fit.components.shape
     nonzero = np.count_nonzero(fit.components)
     lines = [f"{count(r, 'component')} of {count(n, 'feature')}, {nonzero} of {n * r} loadings nonzero", ""]
-    shares = getattr(fit.model, "explained_variance_ratio_", None)
+    shares = shares_of(fit)
     for j, row in enumerate(fit.components):
-        share = "" if shares is None else f"{float(shares[j]):>6.1%}  "
+        share = "" if shares is None else f"{shares[j]:>6.1%}  "
         lines.append(f"{j + 1:>3}  {share}{strongest(row, fit.table.names)}")
+    return "\n".join([*lines, "", *verdict(fit)]).rstrip()
+
+
+def verdict(fit: Fit) -> list[str]:
+    """Sentences on how good the components are, and on what they say of the samples."""
+    if hasattr(fit.model, "summary"):
+        return str(fit.model.summary()).partition("\nNote: ")[0].rpartition("\n\n")[2].splitlines()
+    lines = []
+    shares = shares_of(fit)
     if shares is not None:
         whose = " of the samples that are no outliers" if "outlier" in fit.columns else ""
-        lines += ["", f"Keeps {float(np.sum(shares)):.1%} of the variance{whose}."]
+        lines.append(f"Keeps {sum(shares):.1%} of the variance{whose}.")
     if "outlier" in fit.columns:
         outliers = fit.columns["outlier"].count("yes")
-        lines += [
-            "",
-            f"{count(outliers, 'outlier')} among {count(len(fit.table.index), 'sample')}; scores.csv says who.",
-        ]
+        lines.append(
+            f"{count(outliers, 'outlier')} among {count(len(fit.table.index), 'sample')}; scores.csv says who."
+        )
     if "component" in fit.columns:
         sizes = [fit.columns["component"].count(name) for name in component_names(fit)]
-        lines += ["", f"Samples of each component: {', '.join(map(str, sizes))}; scores.csv says which."]
-    return "\n".join(lines)
+        lines.append(f"Samples of each component: {', '.join(map(str, sizes))}; scores.csv says which.")
+    return lines
+
+
+def shares_of(fit: Fit) -> list[float] | None:
+    """The share of the variance that each component explains, where the estimator has it."""
+    shares = getattr(fit.model, "explained_variance_ratio_", None)
+    return None if shares is None else [float(share) for share in shares]
 
 
 def strongest(row: Any, names: Any) -> str:

@@ -52,7 +52,10 @@ def read_raw(path: Path, reading: Reading) -> Raw:
     if not path.is_file():
         raise DataUnavailable(f"{path} is not a regular file. Save the data in one of their own.")
     if not ending:
-        raise ValueError(f"{path} is not a table we can read: its name must end in {', '.join(READERS)}.")
+        raise ValueError(
+            f"{path} is not a table we can read: its name must end in {', '.join(READERS)}. A table of "
+            f"text could be called {path.name}.csv."
+        )
     if path.stat().st_size == 0:
         raise DataDamaged(f"{path} is empty: it has no rows. Export the table again.")
     return READERS[ending](path, reading)
@@ -70,7 +73,7 @@ def _near(path: Path) -> str:
     import difflib
 
     names = [entry.name for entry in path.parent.iterdir() if table_ending(entry)]
-    near = difflib.get_close_matches(path.name, names, n=1)
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -35,6 +35,10 @@ FEATURES = (
 """Names of a column whose rows are features rather than samples."""
 
 
+LONGEST = 60
+"""Letters of a word that names a row: longer ones are remarks."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Which part of a file takes part in a fit."""
@@ -72,7 +76,7 @@ def _of_columns(raw: Raw, choice: Choice) -> Table:
         notes += [column.note] if column.note else []
     index = choice.index or raw.index or _natural_index(raw, [one.name for one in left if one.why != "not chosen"])
     if not found:
-        raise ValueError(_no_numbers(left, index))
+        raise ValueError(_no_numbers(raw, left, index))
     left = [one for one in left if one.name != index]
     labels, index_name = _labels(raw, index)
     kind = np.result_type(*(values.dtype for values in found.values()))
@@ -131,8 +135,10 @@ def _natural_index(raw: Raw, names: Sequence[str]) -> str | None:
     """The first column that was left out and has a different word in every row."""
     for name in names:
         series = raw.columns[name]
-        if series.notna().all() and series.astype(str).nunique() == len(series) > 1:
-            return name
+        if series.notna().all():
+            words = series.astype(str)
+            if words.nunique() == len(words) > 1 and words.str.len().max() <= LONGEST:
+                return name
     return None
 
 
@@ -144,12 +150,11 @@ def _labels(raw: Raw, index: str | None) -> tuple[tuple[str, ...], str]:
     return tuple(words), index
 
 
-def _no_numbers(left: Sequence[LeftOut], index: str | None) -> str:
+def _no_numbers(raw: Raw, left: Sequence[LeftOut], index: str | None) -> str:
     words = listed(f"{one.name!r} ({one.why})" for one in left) or f"{index!r}, which names the rows"
-    return (
-        f"No column holds numbers to fit: there is {words}. If the columns look wrong, name the --separator; if "
-        "numbers are written in another way, the --decimal mark."
-    )
+    ways = "If the columns look wrong, name the --separator; if numbers are written in another way, the --decimal mark."
+    more = [ways] if "separator" in raw.facts else []
+    return " ".join([f"No column holds numbers to fit: there is {words}.", *more, *raw.notes])
 
 
 def _transposed(table: Table) -> Table:

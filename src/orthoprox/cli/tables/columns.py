@@ -10,7 +10,7 @@ import numpy as np
 
 from orthoprox._extras import extra
 from orthoprox.cli.tables.numbers import parse, split_sign
-from orthoprox.cli.tables.places import cell, listed, sentence
+from orthoprox.cli.tables.places import cell, count, listed, sentence
 
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?")
 ID = re.compile(
@@ -71,7 +71,7 @@ def _read_words(series: Any, name: str, number: int, rows: Any, decimal: str) ->
         return Column(why=_describe(cells))
     if bad:
         places = rows[given][bad]
-        others = f", and {len(bad) - 1:,} more such cells ({_rows(places[1:])})" if len(bad) > 1 else ""
+        others = f", and {count(len(bad) - 1, 'more such cell')} ({_rows(places[1:])})" if len(bad) > 1 else ""
         raise ValueError(
             f"{sentence(cell(int(places[0]), number, name))} is {str(cells[bad[0]])!r}{others}, where the other "
             f"cells of the column are numbers. Mend the file, leave the column out (--drop {_quoted(name)}), or take "

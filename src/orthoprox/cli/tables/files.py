@@ -32,7 +32,10 @@ def read_sheet(path: Path, reading: Reading) -> Raw:
     except (ValueError, KeyError, zipfile.BadZipFile, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise DataDamaged(f"{path} cannot be read as a workbook ({error}). Save it again.") from error
+        raise DataDamaged(
+            f"{path} is no workbook, whatever its name says. Save it again; if it is a table of text, call it "
+            f"{path.stem}.csv."
+        ) from error
     with book:
         sheets = [str(name) for name in book.sheet_names]
         name = _sheet(sheets, reading.sheet)

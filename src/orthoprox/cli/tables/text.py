@@ -44,6 +44,8 @@ def read_text(path: Path, reading: Reading) -> Raw:
         complete = not file.read(1)
     if not sample.strip():
         raise DataDamaged(f"{path} is empty: it has no rows. Export the table again.")
+    if sample.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml")):
+        raise DataDamaged(f"{path} is a web page and no table. Open it in a browser: it may ask you to log in.")
     if "\0" in sample:
         raise DataDamaged(f"{path} is no table of text: it holds zero bytes. Check how it was saved.")
     separator = reading.separator or find_separator(sample, complete)
