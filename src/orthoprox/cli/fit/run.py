@@ -126,7 +126,7 @@ def data_of(table: Table) -> Any:
     if is_sparse(table.X):
         return table.X
     pandas = extra("pandas", "fit", "orthoprox fit")
-    return pandas.DataFrame(table.X, columns=list(table.names), index=list(table.index))
+    return pandas.DataFrame(table.X, columns=list(table.names), index=list(table.index), copy=False)
 
 
 def _standardised(data: Any, kind: Kind) -> Any:
@@ -222,7 +222,11 @@ def scaling_words(kind: Kind, table: Table, scale: str) -> str:
 def python_of(kind: Kind, model: Any, table: Table, scale: str) -> str:
     """The lines that do the same in Python."""
     defaults = {name: one.default for name, one in inspect.signature(kind.estimator).parameters.items()}
-    given = {name: value for name, value in model.get_params().items() if value != defaults[name] and name != "verbose"}
+    given = {
+        name: value
+        for name, value in model.get_params().items()
+        if name != "verbose" and (name == "n_components" or value != defaults[name])
+    }
     words = ", ".join(f"{name}={value!r}" for name, value in given.items())
     lines = [f"from orthoprox import {kind.name}"]
     X = "X"

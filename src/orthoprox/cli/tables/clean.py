@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,8 +56,10 @@ def clean(raw: Raw, choice: Choice) -> Table:
     table = _of_matrix(raw, choice) if raw.matrix is not None else _of_columns(raw, choice)
     if choice.transpose:
         table = _transposed(table)
-    elif any(word in table.index_name.lower() for word in FEATURES):
-        table = _noted(table, f"If the rows are features, as the name {table.index_name!r} suggests, give --transpose.")
+    else:
+        names = [name for name in (table.index_name, *(one.name for one in table.left_out)) if _is_feature(name)]
+        notes = [f"If the rows are features, as the name {name!r} suggests, give --transpose." for name in names[:1]]
+        table = replace(table, notes=(*table.notes, *notes))
     refuse_infinite(table)
     return _without_constants(fill_gaps(table, choice.missing))
 
@@ -74,13 +77,17 @@ def _of_columns(raw: Raw, choice: Choice) -> Table:
         else:
             found[name] = column.values
         notes += [column.note] if column.note else []
-    index = choice.index or raw.index or _natural_index(raw, [one.name for one in left if one.why != "not chosen"])
+    words = [one.name for one in left if one.why != "not chosen"]
+    index = choice.index or raw.index or _natural_index(raw, words)
+    if index is None and choice.transpose and words:
+        index = words[0]  # names of features may be the same; a note says so
     if not found:
         raise ValueError(_no_numbers(raw, left, index))
     left = [one for one in left if one.name != index]
     labels, index_name = _labels(raw, index)
     kind = np.result_type(*(values.dtype for values in found.values()))
-    X = np.empty((len(raw.rows), len(found)), dtype=kind)
+    # in the order that a frame of pandas, or the array of the file, has: sums in another order round otherwise
+    X = np.empty((len(raw.rows), len(found)), dtype=kind, order="C" if raw.is_array else "F")
     for j, values in enumerate(found.values()):
         X[:, j] = values
     numbers = np.array([raw.numbers[name] for name in found])
@@ -163,7 +170,7 @@ def _transposed(table: Table) -> Table:
     notes = [note.replace("columns have", "rows have") for note in notes]
     X = table.X.T
     return Table(
-        np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr(),
+        X if isinstance(X, np.ndarray) else X.tocsr(),
         tuple(f"row {row}" for row in table.rows) if table.index_name == "row" else names,
         table.names,
         "sample",
@@ -176,8 +183,8 @@ def _transposed(table: Table) -> Table:
     )
 
 
-def _noted(table: Table, note: str) -> Table:
-    return replace(table, notes=(*table.notes, note))
+def _is_feature(name: str) -> bool:
+    return any(word in FEATURES for word in re.findall(r"[a-z]+", name.lower()))
 
 
 def _without_constants(table: Table) -> Table:

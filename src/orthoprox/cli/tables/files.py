@@ -170,4 +170,4 @@ def of_matrix(A: Any, names: Any) -> Raw:
     if is_sparse(A):
         return Raw({}, rows, numbers, {}, tuple(notes), matrix=scipy.sparse.csr_array(A))
     columns = {name: pandas.Series(A[:, j]) for j, name in enumerate(words)}
-    return Raw(columns, rows, numbers, {}, tuple(notes))
+    return Raw(columns, rows, numbers, {}, tuple(notes), is_array=True)

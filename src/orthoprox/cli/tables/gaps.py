@@ -70,7 +70,7 @@ def fill_gaps(table: Table, way: str | None) -> Table:
 def _with_medians(table: Table, i: Any, j: Any) -> Table:
     if is_sparse(table.X):
         raise ValueError("--missing median would fill a sparse matrix; take drop-rows or drop-columns.")
-    X = table.X.copy()
+    X = table.X.copy(order="K")
     for column in np.unique(j):
         X[i[j == column], column] = np.nanmedian(X[:, column])
     features = len(np.unique(j))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
@@ -17,7 +17,12 @@ def take(X: Any, *, columns: Any) -> Any:
     """Some columns of a matrix, by their numbers."""
     if is_sparse(X):
         return scipy.sparse.csr_array(X.tocsc()[:, columns])
-    return np.ascontiguousarray(X[:, columns])
+    return np.asarray(X[:, columns], order=_order(X))
+
+
+def _order(X: Any) -> Literal["C", "F"]:
+    """The order in memory, which parts of an array keep, as those of a frame do."""
+    return "C" if X.flags.c_contiguous else "F"
 
 
 def keep_features(table: Table, kept: Any, left: Sequence[LeftOut]) -> Table:
@@ -35,7 +40,8 @@ def keep_features(table: Table, kept: Any, left: Sequence[LeftOut]) -> Table:
 def keep_samples(table: Table, kept: Any) -> Table:
     """The samples where ``kept`` is true."""
     where = np.flatnonzero(kept)
-    return replace(table, X=table.X[where], index=tuple(table.index[i] for i in where), rows=table.rows[where])
+    X = table.X[where] if is_sparse(table.X) else np.asarray(table.X[where], order=_order(table.X))
+    return replace(table, X=X, index=tuple(table.index[i] for i in where), rows=table.rows[where])
 
 
 def where_true(X: Any, test: Any) -> tuple[Any, Any]:

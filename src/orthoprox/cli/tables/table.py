@@ -41,6 +41,9 @@ class Raw:
     index: str | None = None
     """The column that names the rows, where the file says so."""
 
+    is_array: bool = False
+    """Whether the file holds one array, and no columns of their own."""
+
     labels: tuple[str, ...] = ()
     """Names of the rows that stand in no column."""
 

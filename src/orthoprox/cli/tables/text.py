@@ -93,12 +93,18 @@ def read_frame(path: Path, encoding: str, separator: str, layout: Layout, readin
                 skipinitialspace=True,
                 na_values=[*BLANK, *reading.missing_words],
                 low_memory=False,
-                float_precision="round_trip",
+                **_exact(pandas),
             )
         except pandas.errors.EmptyDataError:
             raise DataDamaged(f"{path} has names and no rows below them. Export the table again.") from None
         except (pandas.errors.ParserError, ValueError, UnicodeError) as error:
             raise DataDamaged(why_not(path, encoding, separator, layout, error)) from error
+
+
+def _exact(pandas: Any) -> dict[str, str]:
+    """What makes pandas read every digit: since 3.1 it does so by itself."""
+    release = tuple(int(part) for part in pandas.__version__.split(".")[:2])
+    return {"float_precision": "round_trip"} if release < (3, 1) else {}
 
 
 def why_not(path: Path, encoding: str, separator: str, layout: Layout, error: Exception) -> str:
