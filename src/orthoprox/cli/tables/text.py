@@ -27,6 +27,7 @@ OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 """Those that stand in texts least often come first: of two that fit as well the first is chosen."""
 SPACES = r"\s+"
+_WORD = re.compile(r'"[^"]*"|\S+')
 SAMPLE = 2**18
 """Characters from which the separator and the names are found."""
 PIECE = 2**20
@@ -161,15 +162,22 @@ def find_separator(sample: str, complete: bool) -> str:
             continue
         width = usual_width(records)
         share = sum(len(record) == width for record in records) / max(len(records), 1)
-        if width > 1 and share > most + 1e-9 and not (separator == SPACES and (most > 0 or share < 1)):
+        if separator == SPACES and not (most == 0 and _is_even(records, width)):
+            continue
+        if width > 1 and share > most + 1e-9:
             best, most = separator, share
     return best
+
+
+def _is_even(records: Records, width: int) -> bool:
+    """Whether all rows have as many cells; the first may have one fewer, as R writes it."""
+    return len(records) > 1 and len(records[0]) in (width, width - 1) and all(len(row) == width for row in records[1:])
 
 
 def sample_records(sample: str, separator: str, complete: bool) -> Records:
     """The rows of the beginning of a file, without the last one where it goes on."""
     if separator == SPACES:
-        records = [line.split() for line in sample.splitlines()]
+        records = [[word.strip('"') for word in _WORD.findall(line)] for line in sample.splitlines()]
     else:
         records = list(csv.reader(io.StringIO(sample, newline=""), delimiter=separator, skipinitialspace=True))
     return records if complete or len(records) < 2 else records[:-1]
