@@ -131,6 +131,11 @@ def _without_row_numbers(column: Column, series: Any, name: str) -> Column:
         return Column(why=f"counts the rows, from {values[0]:.0f} to {values[-1]:.0f}")
     if (ID.search(name) or CAMEL.search(name)) and series.nunique() == len(values):
         return Column(why="an id: whole numbers, all different")
-    if np.max(np.abs(values)) > EXACT and series.nunique() == len(values):
+    if np.max(np.abs(values)) > EXACT and series.nunique() == len(values) and _are_digits(series):
         return Column(why="an id: whole numbers of many digits, all different")
     return column
+
+
+def _are_digits(series: Any) -> bool:
+    """Whether numbers are written as digits alone, as those of accounts are; 1e20 is not."""
+    return series.dtype.kind in "iu" or all(str(item).strip().isdigit() for item in series)

@@ -35,6 +35,7 @@ def fill_gaps(table: Table, way: str | None) -> Table:
     ValueError
         If there are some and nothing was said, or if nothing would be left.
     """
+    table = _without_empty(table)
     i, j = where_true(table.X, np.isnan)
     if len(i) == 0:
         return table
@@ -65,6 +66,19 @@ def fill_gaps(table: Table, way: str | None) -> Table:
         ]
         return keep_features(table, columns, left)
     return _with_medians(table, i, j)
+
+
+def _without_empty(table: Table) -> Table:
+    """Leave out features that are empty in every sample: columns are not, but rows of a transposed file may be."""
+    if is_sparse(table.X):
+        return table
+    empty = np.all(np.isnan(table.X), axis=0)
+    if np.all(empty):
+        raise ValueError("Every feature is empty in all samples that are left. Check the table.")
+    if not np.any(empty):
+        return table
+    left = [LeftOut(table.names[j], "empty", table.feature_place(int(j))) for j in np.flatnonzero(empty)]
+    return keep_features(table, ~empty, left)
 
 
 def _with_medians(table: Table, i: Any, j: Any) -> Table:

@@ -10,7 +10,8 @@ import io
 import itertools
 import lzma
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -75,14 +76,11 @@ def read_text(path: Path, reading: Reading) -> Raw:
 def read_frame(path: Path, encoding: str, separator: str, layout: Layout, reading: Reading, dtype: Any = None) -> Any:
     """The rows below the names, by pandas; blank ones too, so that rows keep their numbers."""
     pandas = extra("pandas", "fit", "Reading a table")
-    with open_text(path, encoding) as file:
-        if separator == SPACES:
-            records: Iterator[Any] = (line.split() for line in file)
-        else:
-            records = csv.reader(iter(file.readline, ""), delimiter=separator)
-        for _ in itertools.islice(records, layout.first):
+    with open_text(path, encoding) as file, warnings.catch_warnings():
+        for _ in itertools.islice(records_of(iter(file.readline, ""), separator), layout.first):
             pass
         try:
+            warnings.simplefilter("error", pandas.errors.ParserWarning)  # it would leave cells out
             return pandas.read_csv(
                 file,
                 sep=separator,
@@ -98,7 +96,7 @@ def read_frame(path: Path, encoding: str, separator: str, layout: Layout, readin
             )
         except pandas.errors.EmptyDataError:
             raise DataDamaged(f"{path} has names and no rows below them. Export the table again.") from None
-        except (pandas.errors.ParserError, ValueError, UnicodeError) as error:
+        except (pandas.errors.ParserError, pandas.errors.ParserWarning, ValueError, UnicodeError) as error:
             raise DataDamaged(why_not(path, encoding, separator, layout, error)) from error
 
 
@@ -116,18 +114,16 @@ def why_not(path: Path, encoding: str, separator: str, layout: Layout, error: Ex
     if found := re.search(r"EOF inside string starting at row (\d+)", str(error)):
         row = layout.first + 1 + int(found[1])
         return f"{path.name} has a quote that opens in row {row} and is never closed. Close it, or remove it."
-    if separator != SPACES:
-        with open_text(path, encoding) as file:
-            try:
-                for number, record in enumerate(csv.reader(file, delimiter=separator), start=1):
-                    if len(record) > width:
-                        return (
-                            f"{path.name} has {len(record)} cells in row {number}, and {count(width, 'column')}. Put "
-                            f"texts with {SEPARATORS.get(separator, separator)} in them into quotes, or name another "
-                            "--separator."
-                        )
-            except csv.Error:
-                return f"{path.name} has a quote that is never closed. Find it in a text editor."
+    with open_text(path, encoding) as file:
+        try:
+            for number, record in enumerate(records_of(file, separator), start=1):
+                if len(record) > width and number > layout.first:
+                    return (
+                        f"{path.name} has {len(record)} cells in row {number}, and {count(width, 'column')}. Put texts "
+                        f"with {SEPARATORS.get(separator, 'spaces')} in them into quotes, or name another --separator."
+                    )
+        except csv.Error:
+            return f"{path.name} has a quote that is never closed. Find it in a text editor."
     words = " ".join(str(error).split()).rstrip(".")
     return f"{path.name} cannot be read as a table of text ({words}). Check its content or save it again."
 
@@ -176,11 +172,15 @@ def _is_even(records: Records, width: int) -> bool:
 
 def sample_records(sample: str, separator: str, complete: bool) -> Records:
     """The rows of the beginning of a file, without the last one where it goes on."""
-    if separator == SPACES:
-        records = [[word.strip('"') for word in _WORD.findall(line)] for line in sample.splitlines()]
-    else:
-        records = list(csv.reader(io.StringIO(sample, newline=""), delimiter=separator, skipinitialspace=True))
+    records = list(records_of(io.StringIO(sample, newline=""), separator))
     return records if complete or len(records) < 2 else records[:-1]
+
+
+def records_of(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    """The cells of every row, blank rows too."""
+    if separator == SPACES:
+        return ([word.strip('"') for word in _WORD.findall(line)] for line in lines)
+    return csv.reader(lines, delimiter=separator, skipinitialspace=True)
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
