@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -153,7 +154,7 @@ def test_a_table_of_genes(no_pictures, tmp_path):
     assert features == ["TP53", "BRCA1", "EGFR", "MYC", "MYC (2)", "KRAS"]
     genes = pandas.read_csv(tmp_path / "genes.tsv", sep="\t", index_col="gene", **EXACT).drop(columns="description").T
     assert np.array_equal(genes, X)
-    model = orthoprox.SparsePCA(n_components=2, n_nonzero=5, random_state=0).fit(genes.set_axis(features, axis=1))
+    model = orthoprox.SparsePCA(n_components=2, n_nonzero=5, random_state=0).fit(np.asarray(genes))
     assert np.array_equal(np.array(numbers, dtype=float), model.components_.T)
     assert read(tmp_path / "out" / "scores.csv")[0][0] == "patient0"
     hint = fit("sparse-pca", tmp_path / "genes.tsv", *options, "--overwrite")
@@ -264,6 +265,10 @@ def test_a_failure_leaves_nothing_and_an_earlier_fit_as_it_was(frame, no_picture
     assert again.exit_code == 2 and "holds the results of an earlier fit" in again.stderr
     with monkeypatch.context() as broken:
         broken.setattr("orthoprox.cli.fit.folder.os.fsync", full)
+        assert fit("sparse-pca", tmp_path / "a.csv", *options).exit_code == 4
+    with monkeypatch.context() as broken:
+        rename = Path.rename
+        broken.setattr(Path, "rename", lambda self, to: full() if self.suffix == ".part" else rename(self, to))
         assert fit("sparse-pca", tmp_path / "a.csv", *options).exit_code == 4
     assert before == {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
     assert fit("sparse-pca", tmp_path / "a.csv", *options).exit_code == 0

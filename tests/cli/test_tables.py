@@ -80,14 +80,14 @@ def test_names_are_found_even_where_they_are_years(text, read):
 
 
 def test_what_is_left_out_and_what_names_the_rows(read):
-    text = "row,patient,seen,age,sex,flag,site id,empty,same,pain\n"
+    text = "n,patient,seen,age,sex,flag,site id,empty,same,pain\n"
     for i, age in enumerate([31, 45, 28, 60]):
         text += (
             f"{i + 1},p{i},2024-01-0{i + 1},{age},{'mf'[i % 2]},{'True' if i else 'False'},{900 - 13 * i},,5,{i * i}\n"
         )
     table = read(text)
     assert table.names == ("age", "flag", "pain") and table.X[:, 1].tolist() == [0, 1, 1, 1]
-    assert (table.index_name, table.index) == ("row", ("1", "2", "3", "4"))
+    assert (table.index_name, table.index) == ("n", ("1", "2", "3", "4"))
     why = {one.name: one.why for one in table.left_out}
     assert why == {
         "patient": "text",
@@ -107,6 +107,7 @@ WRONG = {
     "Mend the file, leave the column out (--drop a), or take it for an empty cell (--missing-word '<5').",
     "a,b\n1,2\n3,inf\n4,5\n": "Row 3, column B ('b') is infinite. Mend the file",
     "a,b\n1,2\n5,3,4\n4,5\n7,8\n": "a.csv has 3 cells in row 3, and 2 columns. Put texts with commas",
+    "a,b\n1,2,3\n4,5\n6,7\n8,9\n": "a.csv has 3 cells in row 2, and 2 columns.",
     'a,b\n1,2\n3,"2\n2,2\n': "a.csv has a quote that opens in row 3 and is never closed.",
     'a,b,t\n1,2,"x\ny"\n\n4,,\n7,8,u\n': "1 cell of 6 is empty or not a number: 'b' 1 (row 4, column B).",
     "a,b\n1,2\n": "The table has 1 sample, and a fit needs at least 2.",
