@@ -302,10 +302,7 @@ def test_blocks_give_the_same_components(frame, no_pictures, tmp_path):
     assert refused.exit_code == 2 and "leave --drop out" in refused.stderr
 
 
-def test_help_and_completion(monkeypatch):
-    page = invoke("fit", "--help").stdout
-    assert all(f"  {kind} " in page for kind in KINDS)
+def test_an_estimator_has_its_own_options():
     page = invoke("fit", "range-ica", "--help").stdout
     assert "--oblique" in page and "--nonzeros" not in page and "The table:" in page
-    assert "orthoprox fit" in invoke("solve", "--help").stdout
     assert "No such command 'sparse-pcb'" in invoke("fit", "sparse-pcb", "a.csv").stderr

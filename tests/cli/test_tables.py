@@ -6,6 +6,8 @@ import sys
 import numpy as np
 import pandas
 import pytest
+from scipy.io import mmwrite
+from scipy.sparse import coo_array
 
 from orthoprox.cli.tables import Choice, Reading, read_table
 from orthoprox.cli.tables.numbers import parse
@@ -164,6 +166,17 @@ def test_a_workbook(read, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ModuleNotFoundError, match=r"orthoprox\[excel\]"):
         read(None, "b.xlsx")
+
+
+def test_counts_of_cells_have_their_names_beside_them(read, tmp_path):
+    A = coo_array(np.array([[1, 0, 2, 0], [0, 3, 0, 1], [4, 0, 0, 5]]))
+    mmwrite(tmp_path / "s1_matrix.mtx", A)
+    (tmp_path / "s1_features.tsv").write_text("ENSG1\tTP53\tgene\nENSG2\tMYC\tgene\nENSG3\tMYC\tgene\n")
+    (tmp_path / "s1_barcodes.tsv.gz").write_bytes(gzip.compress(b"AAAC\nAAAG\nAAAT\nAACC\n"))
+    table = read(None, "s1_matrix.mtx", transpose=True)
+    assert table.names == ("TP53", "MYC", "MYC (2)") and table.index == ("AAAC", "AAAG", "AAAT", "AACC")
+    assert np.array_equal(table.X.toarray(), A.toarray().T)
+    assert "give --transpose" in read(None, "s1_matrix.mtx").notes[-1]
 
 
 def test_numbers_in_words():

@@ -43,7 +43,7 @@ def path_options() -> list[click.Option]:
         click.Option(
             ["--path/--no-path"],
             default=None,
-            help="What each number of nonzeros keeps, with a bound.  [default: if the fit took less than 2 s]",
+            help="What each number of nonzeros keeps, with a bound.  [default: if the fit takes less than 1 s]",
         ),
         click.Option(["--cv"], type=click.IntRange(min=2), metavar="FOLDS", help="Cross-validate the path."),
     ]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from orthoprox import Status
 from orthoprox._fields import replace
 from orthoprox.cli.fit.run import Fit, data_of
 
-QUICK = 2.0
+QUICK = 1.0
 """Seconds of a fit up to which its path, of about twenty such fits, is made without being asked for."""
 NOT_OF_A_PATH = ("n_components", "n_nonzero")
 
 
 def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str) -> Fit:
     """The fit with its path, where the estimator has one and the user wants it."""
-    if fit.kind.name != "SparsePCA" or wanted is False:
+    if fit.kind.name != "SparsePCA" or wanted is False or fit.model.result_.status is Status.INTERRUPTED:
         return fit
     asked = wanted is True or cv is not None
     reason = _hindrance(fit)
@@ -25,17 +26,20 @@ def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str) -> Fit:
         return fit
     if not asked and fit.seconds > QUICK:
         note = (
-            f"No path was made, since the fit took {fit.seconds:.0f} s and a path takes about twenty; --path makes it."
+            f"No path was made, since the fit took {fit.seconds:.1f} s and a path takes about twenty times as long; "
+            "--path makes it."
         )
         return replace(fit, notes=(*fit.notes, note))
     from orthoprox import sparse_pca_path
 
     settings = {name: value for name, value in fit.settings.items() if name not in NOT_OF_A_PATH}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what there is to say the fit has said
-        path: Any = sparse_pca_path(
-            data_of(fit.table), fit.model.n_components_, cv=cv, scale=None if scale == "none" else scale, **settings
-        )
+    settings["scale"] = None if scale == "none" else scale
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what there is to say the fit has said
+            path: Any = sparse_pca_path(data_of(fit.table), fit.model.n_components_, cv=cv, **settings)
+    except KeyboardInterrupt:  # the fit itself is there
+        return replace(fit, notes=(*fit.notes, "The path was interrupted, and is left out."))
     return replace(fit, path=path)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox.cli.fit.run import Fit
-from orthoprox.cli.fit.words import shares_of, strongest, verdict
+from orthoprox.cli.fit.words import number, shares_of, strongest, verdict
 from orthoprox.cli.tables.places import count
 
 ROWS = 200
@@ -102,10 +102,10 @@ def _loadings(fit: Fit) -> str:
     order = used[np.argsort(-np.max(np.abs(V[:, used]), axis=0), kind="stable")][:ROWS]
     first = [int(np.argmax(np.abs(V[:, j]))) for j in order]  # by the component where a feature is largest
     order = order[np.lexsort((-np.max(np.abs(V[:, order]), axis=0), first))]
-    top = np.max(np.abs(V)) or 1.0
+    top = float(np.max(np.abs(V))) or 1.0
     rows = []
     for j in order:
-        cells = "".join(_shaded(float(v), abs(float(v)) / top) for v in V[:, j])
+        cells = "".join(_shaded(float(v), top) for v in V[:, j])
         rows.append(f"<tr><th>{escape(fit.table.names[j])}</th>{cells}</tr>")
     head = "".join(f"<th>{i + 1}</th>" for i in range(len(V)))
     said = f"{count(len(used), 'feature')} of {len(fit.table.names):,} have loadings" + (
@@ -117,11 +117,11 @@ def _loadings(fit: Fit) -> str:
     )
 
 
-def _shaded(value: float, strength: float) -> str:
+def _shaded(value: float, top: float) -> str:
     if value == 0:
         return "<td></td>"
     sign = "plus" if value > 0 else "minus"
-    return f'<td class="{sign}" style="--strength:{100 * strength:.0f}%">{value:.3f}</td>'
+    return f'<td class="{sign}" style="--strength:{100 * abs(value) / top:.0f}%">{number(value, top)}</td>'
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -26,6 +26,7 @@ from orthoprox.maps.sparse import is_sparse
 
 FAR = 100.0
 """A ratio of standard deviations that is worth a word."""
+SMALL = 1e-100
 SPREAD = "Features differ much in spread"
 """How the note of an estimator on that begins, which is said here for all of them."""
 
@@ -134,15 +135,20 @@ def _standardised(data: Any, kind: Kind) -> Any:
 
     sparse = is_sparse(data)
     scaler = StandardScaler(with_mean=not kind.nonnegative and not sparse)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        done = (scaler if sparse else scaler.set_output(transform="pandas")).fit_transform(data)
-    if not np.all(np.isfinite(scaler.scale_)):
-        raise ValueError(
-            "The numbers are too large to divide by their standard deviation. Write them in larger units, or give "
-            "--scale none."
-        )
-    return done
+    return (scaler if sparse else scaler.set_output(transform="pandas")).fit_transform(_of_usual_size(data))
+
+
+def _of_usual_size(data: Any) -> Any:
+    """Divide features whose squares are beyond the range by a power of two, which no standardised number depends on."""
+    tops = np.asarray(abs(data).max(axis=0).toarray() if is_sparse(data) else abs(data).max(axis=0)).ravel()
+    powers = np.where((tops > 0) & ((tops < SMALL) | (tops > 1 / SMALL)), np.frexp(tops)[1], 0)
+    if not np.any(powers):
+        return data
+    if is_sparse(data):
+        data = data.copy()
+        data.data = np.ldexp(data.data, -powers[data.indices])
+        return data
+    return data.apply(lambda column: np.ldexp(column, -int(powers[data.columns.get_loc(column.name)])))
 
 
 def _moved(data: Any, move: Mover | None) -> Any:
@@ -202,7 +208,8 @@ def scaling_words(kind: Kind, table: Table, scale: str) -> str:
     if table.X is None:
         spread = ""
     else:
-        sizes = deviations(table.X)
+        with np.errstate(over="ignore"):
+            sizes = deviations(table.X)
         low, high = int(np.argmin(np.where(sizes > 0, sizes, np.inf))), int(np.argmax(sizes))
         far = sizes[high] > FAR * sizes[low] > 0
         spread = (

@@ -103,6 +103,8 @@ def opening(fit: Fit, source: Path) -> list[str]:
     ]
     if table.index_name not in ("row", "sample", "observation"):
         lines.append(f"{table.index_name!r} names the samples, and takes no part in the fit.")
+    if table.names_from:
+        lines.append(f"{table.names_from!r} names the features.")
     if table.left_out:
         lines.append("Left out: " + listed(f"{one.name!r} ({one.why})" for one in table.left_out) + ".")
     return [*lines, fit.scaling]
@@ -152,4 +154,10 @@ def strongest(row: Any, names: Any) -> str:
     """The largest loadings by name, and how many more there are."""
     inside = np.flatnonzero(row)
     order = inside[np.argsort(-np.abs(row[inside]), kind="stable")]
-    return listed((f"{names[i]} {row[i]:.3f}" for i in order), SHOWN) or "all zero"
+    top = float(np.max(np.abs(row), initial=0.0))
+    return listed((f"{names[i]} {number(float(row[i]), top)}" for i in order), SHOWN) or "all zero"
+
+
+def number(value: float, top: float) -> str:
+    """A loading with three decimals; with three digits where the largest is not of about one."""
+    return f"{value:.3f}" if 1e-2 <= top <= 1e3 else f"{value:.3g}"

@@ -151,7 +151,7 @@ def _natural_index(raw: Raw, names: Sequence[str]) -> str | None:
 
 def _labels(raw: Raw, index: str | None) -> tuple[tuple[str, ...], str]:
     if index is None:
-        return raw.labels or tuple(str(row) for row in raw.rows), "observation" if raw.labels else "row"
+        return raw.labels or tuple(str(row) for row in raw.rows), raw.labels_name if raw.labels else "row"
     series = raw.columns[index].astype(object)
     words = [str(item) if there else "" for item, there in zip(series, series.notna(), strict=True)]
     return tuple(words), index
@@ -177,6 +177,7 @@ def _transposed(table: Table) -> Table:
         table.columns,
         table.rows,
         True,
+        "" if table.index_name == "row" else table.index_name,
         table.left_out,
         (*table.notes, *notes),
         table.facts,

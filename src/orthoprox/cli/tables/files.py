@@ -15,6 +15,7 @@ from orthoprox.blocks.hdf5 import Hdf5Blocks
 from orthoprox.cli.tables.layout import distinct_names, find_layout
 from orthoprox.cli.tables.places import count, listed
 from orthoprox.cli.tables.table import Raw, Reading
+from orthoprox.cli.tables.text import open_text
 from orthoprox.datasets import DataDamaged, read_matrix
 from orthoprox.maps.sparse import is_sparse
 
@@ -157,7 +158,36 @@ def read_annotated(path: Path, reading: Reading) -> Raw:
 def read_array(path: Path, reading: Reading) -> Raw:
     """A matrix without names: .npy, .npz, .mtx, .svmlight."""
     A, names = read_matrix(path)
-    return of_matrix(A, names)
+    if (found := names_beside(path, A.shape)) is None:
+        return of_matrix(A, names)
+    features, barcodes = found
+    return replace(of_matrix(A, barcodes), labels=features, labels_name="feature")
+
+
+def names_beside(path: Path, shape: tuple[int, int]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Names of rows and columns in the files that stand beside the matrix of counts of cells, features in rows.
+
+    These are ``features.tsv`` (or ``genes.tsv``), where the second column is the symbol, and ``barcodes.tsv``, packed
+    or not, with what stands before ``matrix.mtx`` before their names too.
+    """
+    prefix, found, _ = path.name.partition("matrix.mtx")
+    if not found:
+        return None
+    features = _first_there(path, [f"{prefix}features", f"{prefix}genes"])
+    barcodes = _first_there(path, [f"{prefix}barcodes"])
+    if features is None or barcodes is None:
+        return None
+    with open_text(features, "utf-8") as file:
+        words = [line.rstrip("\r\n").split("\t") for line in file]
+    with open_text(barcodes, "utf-8") as file:
+        cells = tuple(line.split("\t")[0].strip() for line in file)
+    genes = tuple(line[1] if len(line) > 1 else line[0] for line in words)
+    return (genes, cells) if (len(genes), len(cells)) == shape else None
+
+
+def _first_there(path: Path, names: list[str]) -> Path | None:
+    there = (path.with_name(name + ending) for name in names for ending in (".tsv", ".tsv.gz"))
+    return next((one for one in there if one.is_file()), None)
 
 
 def of_matrix(A: Any, names: Any) -> Raw:

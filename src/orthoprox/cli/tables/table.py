@@ -47,6 +47,9 @@ class Raw:
     labels: tuple[str, ...] = ()
     """Names of the rows that stand in no column."""
 
+    labels_name: str = "observation"
+    """What such a name is one of."""
+
     matrix: Any = None
     """A sparse matrix, in place of columns."""
 
@@ -77,6 +80,9 @@ class Table:
     """The number of each feature in the file."""
 
     transposed: bool = False
+    names_from: str = ""
+    """The column that names the features of a transposed file."""
+
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
