@@ -305,4 +305,13 @@ def test_blocks_give_the_same_components(frame, no_pictures, tmp_path):
 def test_an_estimator_has_its_own_options():
     page = invoke("fit", "range-ica", "--help").stdout
     assert "--oblique" in page and "--nonzeros" not in page and "The table:" in page
-    assert "No such command 'sparse-pcb'" in invoke("fit", "sparse-pcb", "a.csv").stderr
+    for words, said in {
+        "sparse-pcb a.csv": "There is no estimator 'sparse-pcb'. Did you mean 'sparse-pca'?",
+        "patients.csv": "Name an estimator before the table, as in: orthoprox fit sparse-pca patients.csv",
+        "SparsePCA none.csv": "There is no file none.csv.",
+        "xyz a.csv": "No such command 'xyz'",
+        "sparse-pca none.csv -r 0": "'0' is neither a whole number of at least 1 nor a share such as 0.2.",
+        "range-ica none.csv --nonzeros 3": "No such option",
+        "robust-subspace none.csv --contamination 2": "'2' is neither auto nor a share such as 0.1.",
+    }.items():
+        assert said in invoke("fit", *words.split()).stderr

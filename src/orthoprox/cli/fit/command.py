@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import shlex
 import sys
@@ -59,6 +60,21 @@ class Fits(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return make_command(cmd_name, KINDS[cmd_name]) if cmd_name in KINDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Take the name of a class for that of its command, and say what is missing before a table."""
+        word = args[0]
+        names = {kind.name.lower(): name for name, kind in KINDS.items()}
+        if word.lower() in names:
+            return super().resolve_command(ctx, [names[word.lower()], *args[1:]])
+        if word not in KINDS and (Path(word).suffix or Path(word).exists()):
+            ctx.fail(f"Name an estimator before the table, as in: orthoprox fit sparse-pca {word}")
+        near = difflib.get_close_matches(word.lower(), KINDS, n=1, cutoff=0.5)
+        if word not in KINDS and near:
+            ctx.fail(f"There is no estimator {word!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Estimators (orthoprox fit ESTIMATOR --help has the options of each)"):

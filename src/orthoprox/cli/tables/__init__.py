@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+from orthoprox._memory import SHARE, memory
 from orthoprox.cli.tables.clean import Choice, clean
 from orthoprox.cli.tables.files import ENGINES, read_annotated, read_array, read_arrow, read_sheet
 from orthoprox.cli.tables.table import LeftOut, Raw, Reading, Table
@@ -58,6 +60,11 @@ def read_raw(path: Path, reading: Reading) -> Raw:
         )
     if path.stat().st_size == 0:
         raise DataDamaged(f"{path} is empty: it has no rows. Export the table again.")
+    if path.stat().st_size > SHARE * memory():
+        raise ValueError(
+            f"{path} has {path.stat().st_size / 1e9:.3g} GB, and {SHARE * memory() / 1e9:.3g} GB can be used here. "
+            "sparse-pca and nonnegative-pca read .npy, .parquet and .h5ad in blocks, with --memory."
+        )
     return READERS[ending](path, reading)
 
 
@@ -70,8 +77,6 @@ def table_ending(path: Path) -> str:
 
 
 def _near(path: Path) -> str:
-    import difflib
-
     names = [entry.name for entry in path.parent.iterdir() if table_ending(entry)]
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
     return f" Did you mean {near[0]!r}?" if near else ""
