@@ -18,6 +18,13 @@ Rows = list[dict[str, Any]]
 KINDS = {"smooth": "smooth", "concave": "convex, to subtract", "prox": "with a proximal map"}
 
 
+def estimator_rows() -> Rows:
+    """Name in the command, name in Python, what it finds."""
+    return [
+        {"estimator": name, "in Python": kind.name, "what it finds": kind.summary} for name, kind in ESTIMATORS.items()
+    ]
+
+
 def solver_rows() -> Rows:
     """Name, what it does, what it takes, its complexity."""
     return [
@@ -51,13 +58,6 @@ def term_rows() -> Rows:
             line = (inspect.getdoc(thing) or "").partition("\n")[0].replace(":math:", "").replace("`", "")
             rows.append({"term": name, "kind": KINDS[folder], "what it is": line})
     return rows
-
-
-def estimator_rows() -> Rows:
-    """Name in the command, name in Python, what it finds."""
-    return [
-        {"estimator": name, "in Python": kind.name, "what it finds": kind.summary} for name, kind in ESTIMATORS.items()
-    ]
 
 
 LISTS: dict[str, Callable[[], Rows]] = {

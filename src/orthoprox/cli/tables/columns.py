@@ -19,7 +19,8 @@ ID = re.compile(
 CAMEL = re.compile(r"[a-z](?:Id|ID|Nr|No)$")
 EXACT = 2**53
 """Whole numbers beyond this are not told apart as floats: they are the numbers of accounts and the like."""
-BOOL = {True: 1.0, False: 0.0}
+SHORT = 20
+"""Letters of an answer: longer texts are remarks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ def _describe(cells: Any) -> str:
     if all(DATE.fullmatch(word) for word in words) or not any(isinstance(item, str) for item in cells):
         return "dates" if all(hasattr(item, "year") or isinstance(item, str) for item in cells) else "no numbers"
     distinct = sorted(set(words))
-    if len(distinct) == 2 and len(words) > 2:
+    if len(distinct) == 2 and len(words) > 2 and max(map(len, distinct)) <= SHORT:
         return f"text: {distinct[0]!r} or {distinct[1]!r}; written as 0 and 1 it could take part"
     return "text"
 

@@ -65,7 +65,7 @@ def read_text(path: Path, reading: Reading) -> Raw:
     empty = {j for j, name in names.items() if name.startswith("column ") and not frame[j].notna().any()}
     columns = {name: frame[j] for j, name in names.items() if j not in empty}
     facts = {
-        "encoding": encoding,
+        "encoding": encoding.removesuffix("-sig"),
         "separator": "spaces" if separator == SPACES else SEPARATORS.get(separator, separator),
         "decimal": decimal,
         "header": layout.header,
