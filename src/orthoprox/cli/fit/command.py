@@ -142,7 +142,8 @@ def fit_to_table(name: str, kind: Kind, values: dict[str, Any]) -> None:
     if values["as_json"]:
         click.echo(json.dumps(to_json(summary), indent=2))
     else:
-        lines = [*opening(fit, source), "", describe(fit), *(f"Note: {note}" for note in summary["notes"])]
+        path = [] if fit.path is None or values.get("cv") is None else ["", str(fit.path)]
+        lines = [*opening(fit, source), "", describe(fit), *path, *(f"Note: {note}" for note in summary["notes"])]
         click.echo("\n".join([*lines, "", *(f"wrote {file}" for file in files)]))
     if fit.model.result_.status in CODES:
         raise SystemExit(CODES[fit.model.result_.status])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox.cli.fit.run import Fit
-from orthoprox.cli.fit.words import number, shares_of, strongest, verdict
+from orthoprox.cli.fit.words import advice_of, number, shares_of, strongest, verdict
 from orthoprox.cli.tables.places import count
 
 ROWS = 200
@@ -35,7 +35,7 @@ def report(fit: Fit, summary: Mapping[str, Any], lines: Sequence[str], pictures:
         *(f"<p>{escape(line)}</p>" for line in verdict(fit)),
         _list("Notes", summary["notes"]),
     ]
-    below = {} if fit.path is None else {"path.png": fit.path.advice}
+    below = {} if fit.path is None else {"path.png": advice_of(fit.path)}
     body += [
         _picture(name, pictures[name], words, below.get(name, ""))
         for name, words in PICTURES.items()

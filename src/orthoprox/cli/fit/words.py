@@ -53,7 +53,7 @@ def summary_of(fit: Fit, source: Path, command: str) -> dict[str, Any]:
     path = None
     if fit.path is not None:
         names = ("n_nonzero", "variance_ratio", "relative_variance_ratio", "upper_bound", "error", "error_se")
-        path = {name: _plain(getattr(fit.path, name)) for name in names} | {"advice": fit.path.advice}
+        path = {name: _plain(getattr(fit.path, name)) for name in names} | {"advice": advice_of(fit.path)}
     return {
         "command": command,
         "estimator": fit.kind.name,
@@ -128,7 +128,7 @@ def verdict(fit: Fit) -> list[str]:
     """Sentences on how good the components are, and on what they say of the samples."""
     if hasattr(fit.model, "summary"):
         return str(fit.model.summary()).partition("\nNote: ")[0].rpartition("\n\n")[2].splitlines()
-    lines = []
+    lines: list[str] = []
     shares = shares_of(fit)
     if shares is not None:
         whose = " of the samples that are no outliers" if "outlier" in fit.columns else ""
@@ -142,6 +142,13 @@ def verdict(fit: Fit) -> list[str]:
         sizes = [fit.columns["component"].count(name) for name in component_names(fit)]
         lines.append(f"Samples of each component: {', '.join(map(str, sizes))}; scores.csv says which.")
     return lines
+
+
+def advice_of(path: Any) -> str:
+    """What a path says on the number of nonzeros, in the words of the command."""
+    if path.error is None:
+        return "The path is not cross-validated: --cv 5 says with how many nonzeros samples left out fare best."
+    return str(path.advice)
 
 
 def shares_of(fit: Fit) -> list[float] | None:
