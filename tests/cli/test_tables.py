@@ -58,6 +58,14 @@ def test_one_table_in_many_ways(how, read):
     assert table.rows.tolist() == [first + step * i for i in range(3)]  # as a spreadsheet counts them
 
 
+def test_a_comma_is_a_mark_or_parts_thousands(read):
+    assert read("a;b\n1,234;1\n2,345;5\n").X[:, 0].tolist() == [1.234, 2.345]  # semicolons are there for its sake
+    assert read('a,b\n"1,234",1\n"2,345",5\n').X[:, 0].tolist() == [1234, 2345]
+    assert read("a;b\n1 234,5;1\n2 345,6;5\n").X[:, 0].tolist() == [1234.5, 2345.6]
+    assert read("a;b;c\n1.234;0,5;2\n2.345;1,5;7\n").X[:, 0].tolist() == [1234, 2345]  # b has told
+    assert read(None, decimal=".").X[:, 0].tolist() == [1.234, 2.345]
+
+
 def test_packed_and_r_tables(read, tmp_path):
     assert np.array_equal(read(gzip.compress(PLAIN.encode()), "a.tsv.gz").X, BODY)
     table = read(
@@ -82,24 +90,25 @@ def test_names_are_found_even_where_they_are_years(text, read):
 
 
 def test_what_is_left_out_and_what_names_the_rows(read):
-    text = "n,patient,seen,age,sex,flag,site id,empty,same,pain\n"
+    text = "n,patient,phone,dose,seen,age,sex,flag,site id,empty,same,pain\n"
     for i, age in enumerate([31, 45, 28, 60]):
-        text += (
-            f"{i + 1},p{i},2024-01-0{i + 1},{age},{'mf'[i % 2]},{'True' if i else 'False'},{900 - 13 * i},,5,{i * i}\n"
-        )
+        text += f"{i + 1},p{i},+49 170 123456{i},{i + 2} mg,2024-01-0{i + 1},{age},{'mf'[i % 2]},"
+        text += f"{'True' if i else 'False'},{900 - 13 * i},,5,{i * i}\n"
     table = read(text)
     assert table.names == ("age", "flag", "pain") and table.X[:, 1].tolist() == [0, 1, 1, 1]
     assert (table.index_name, table.index) == ("n", ("1", "2", "3", "4"))
     why = {one.name: one.why for one in table.left_out}
     assert why == {
         "patient": "text",
+        "phone": "text",
+        "dose": "text: numbers with units, such as '2 mg'; without them it could take part",
         "seen": "dates",
         "sex": "text: 'f' or 'm'; written as 0 and 1 it could take part",
         "site id": "an id: whole numbers, all different",
         "empty": "empty",
         "same": "constant: 5 everywhere",
     }
-    assert {one.name: one.place for one in table.left_out}["site id"] == "column G"
+    assert {one.name: one.place for one in table.left_out}["site id"] == "column I"
     table = read(None, index="patient", drop=("pa*", "pain,flag"), only=("age", "pain", "site id", "patient"))
     assert table.names == ("age",) and table.index[0] == "p0"
 
@@ -149,7 +158,7 @@ def test_files_that_are_not_there_or_not_tables(read, tmp_path):
     with pytest.raises(ValueError, match="A table of text could be called b.csv"):
         read("1,2", "b")
     with pytest.raises(ValueError, match="Did you mean 'weight'"):
-        read("weight,b\n1,2\n3,4\n", drop=("wieght",))
+        read("weight,b\n1,2\n3,4\n", drop=("weigh",))
 
 
 def test_a_workbook(read, tmp_path, monkeypatch):
@@ -180,6 +189,7 @@ def test_counts_of_cells_have_their_names_beside_them(read, tmp_path):
 
 
 def test_numbers_in_words():
-    said = {"1,234.5": 1234.5, "1'000": 1000, "12 %": 12, "$5": 5, "7-": -7, "1e3": 1000, "1 000,5": None, "12a": None}
+    said = {"1,234.5": 1234.5, "1'000": 1000, "12 %": 12, "$5": 5, "7-": -7, "1e3": 1000, "1 000": 1000, "12a": None}
+    said |= {"+49 170 1234567": None, "1,234'567": None, "1 000,5": None}
     assert {word: parse(word) for word in [*said, "1,5", "٣"]} == {**said, "1,5": None, "٣": None}
     assert [parse(word, ",") for word in ("1.234,5", "1.5", "-0,25", "1 000,5")] == [1234.5, None, -0.25, 1000.5]

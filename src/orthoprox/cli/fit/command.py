@@ -135,7 +135,7 @@ def fit_to_table(name: str, kind: Kind, values: dict[str, Any]) -> None:
     out: Path = values["out"] or Path(f"{source.name.partition('.')[0]}-{name}")
     check_folder(out, overwrite=values["overwrite"])
     fit, scale = _fit(kind, source, values)
-    fit = with_path(fit, values.get("path"), values.get("cv"), scale)
+    fit = with_path(fit, values.get("path"), values.get("cv"), scale, tell=_shows(values))
     arguments = click.get_current_context().meta["orthoprox.arguments"]
     command = shlex.join(["orthoprox", "fit", name, *arguments])
     summary, files = write_outcome(fit, out, source, command)
@@ -153,7 +153,7 @@ def _fit(kind: Kind, source: Path, values: dict[str, Any]) -> tuple[Any, str]:
     """The fit, and how features were scaled."""
     from orthoprox.cli.fit.run import fit_rows, fit_table
 
-    settings, verbose = settings_of(values), not values["quiet"] and sys.stderr.isatty()
+    settings, verbose = settings_of(values), _shows(values)
     device, library = values["device"], values["library"]
     move = None if device is None and library is None else mover(device, library)
     where = Where(values.get("memory"), start_cluster(values.get("cluster"), values.get("local_workers")))
@@ -165,3 +165,8 @@ def _fit(kind: Kind, source: Path, values: dict[str, Any]) -> tuple[Any, str]:
     scale = values["scale"] or "standard"
     move = None if move is not None and isinstance(move(np.zeros(1)), np.ndarray) else move
     return fit_table(kind, table, settings, scale, move=move, verbose=verbose), scale
+
+
+def _shows(values: dict[str, Any]) -> bool:
+    """Whether someone watches."""
+    return not values["quiet"] and sys.stderr.isatty()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import click
+
 from orthoprox import Status
 from orthoprox._fields import replace
 from orthoprox.cli.fit.run import Fit, data_of
@@ -14,7 +16,7 @@ QUICK = 1.0
 NOT_OF_A_PATH = ("n_components", "n_nonzero")
 
 
-def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str) -> Fit:
+def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str, *, tell: bool) -> Fit:
     """The fit with its path, where the estimator has one and the user wants it."""
     if fit.kind.name != "SparsePCA" or wanted is False or fit.model.result_.status is Status.INTERRUPTED:
         return fit
@@ -30,6 +32,8 @@ def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str) -> Fit:
             "--path makes it."
         )
         return replace(fit, notes=(*fit.notes, note))
+    if tell:
+        click.echo("The path: about twenty more fits. Ctrl-C leaves it out.", err=True)
     from orthoprox import sparse_pca_path
 
     settings = {name: value for name, value in fit.settings.items() if name not in NOT_OF_A_PATH}

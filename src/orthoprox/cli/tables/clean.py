@@ -29,7 +29,6 @@ FEATURES = (
     "protein",
     "peptide",
     "metabolite",
-    "otu",
     "taxon",
     "snp",
 )

@@ -17,6 +17,7 @@ ID = re.compile(
     r"(?:^|[^a-zA-Z])(?:ids?|uuid|guid|index|idx|key|row|nr|no)\.?$|[a-z](?:Id|ID)$|^Unnamed", re.IGNORECASE
 )
 CAMEL = re.compile(r"[a-z](?:Id|ID|Nr|No)$")
+UNITS = re.compile(r"[+-]?\d+(?:[.,]\d+)?\s*[A-Za-zµ°/²³]{1,8}")
 EXACT = 2**53
 """Whole numbers beyond this are not told apart as floats: they are the numbers of accounts and the like."""
 SHORT = 20
@@ -119,6 +120,9 @@ def _describe(cells: Any) -> str:
     distinct = sorted(set(words))
     if len(distinct) == 2 and len(words) > 2 and max(map(len, distinct)) <= SHORT:
         return f"text: {distinct[0]!r} or {distinct[1]!r}; written as 0 and 1 it could take part"
+    if 2 * sum(UNITS.fullmatch(word) is not None for word in words) > len(words):
+        example = next(filter(UNITS.fullmatch, words))
+        return f"text: numbers with units, such as {example!r}; without them it could take part"
     return "text"
 
 

@@ -7,16 +7,17 @@ from collections.abc import Iterable
 
 BLANK = ("?", "-", "--", ".", "..", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#N/A")
 """What stands for nothing in many tables, beyond what pandas knows."""
-_SPACES = str.maketrans({" ": None, "\u00a0": None, "\u202f": None, "\u2009": None, "'": None, "\u2019": None})
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 _SIGNS = re.compile(r"[%€$£¥₹‰]|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF)\b")
-_GROUPED = {
+_GROUPED = {  # thousands are apart by one sign throughout: a telephone number is none
     mark: re.compile(
-        rf"[+-]?(?:\d{{1,3}}(?:{re.escape(group)}\d{{3}})+|\d+)?(?:{re.escape(mark)}\d*)?(?:[eE][+-]?\d+)?"
+        rf"[+-]?(?:\d{{1,3}}(?P<group>[ '{group}])\d{{3}}(?:(?P=group)\d{{3}})*|\d+)?(?:{re.escape(mark)}\d*)?"
+        r"(?:[eE][+-]?\d+)?"
     )
     for mark, group in ((".", ","), (",", "."))
 }
-_COMMA = re.compile(r"[+-]?(?:\d+,(?:\d{1,2}|\d{4,})|0,\d+|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,})")
-_POINT = re.compile(r"[+-]?(?:\d+\.(?:\d{1,2}|\d{4,})|0\.\d+|\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,})")
+_COMMA = re.compile(r"[+-]?(?:\d+,(?:\d{1,2}|\d{4,})|0,\d+|\d{1,3}(?:[. ']\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,})")
+_POINT = re.compile(r"[+-]?(?:\d+\.(?:\d{1,2}|\d{4,})|0\.\d+|\d{1,3}(?:[, ']\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,})")
 _EITHER = re.compile(r"[+-]?\d{1,3},\d{3}")
 
 
@@ -26,17 +27,17 @@ def split_sign(word: str) -> tuple[str, str]:
     Examples
     --------
     >>> split_sign(" 12,5 % "), split_sign("(1 200)"), split_sign("EUR 7-")
-    (('12,5', '%'), ('-1200', ''), ('-7', 'EUR'))
+    (('12,5', '%'), ('-1 200', ''), ('-7', 'EUR'))
     """
     sign = ""
     if found := _SIGNS.search(word):
         sign, word = found[0], word[: found.start()] + word[found.end() :]
-    word = word.strip().replace("\u2212", "-")
+    word = word.translate(_SPACES).strip()
     if word.startswith("(") and word.endswith(")"):
         word = f"-{word[1:-1]}"  # as accountants write what is below zero
     elif word.endswith("-"):
         word = f"-{word[:-1]}"
-    return word.translate(_SPACES), sign
+    return word, sign
 
 
 def parse(word: str, decimal: str = ".") -> float | None:
@@ -52,8 +53,9 @@ def parse(word: str, decimal: str = ".") -> float | None:
         return float(text) if text.lower() in ("inf", "+inf", "-inf", "infinity", "-infinity") else None
     if not text.isascii() or not _GROUPED[decimal].fullmatch(text):
         return None
-    group = "," if decimal == "." else "."
-    return float(text.replace(group, "").replace(decimal, "."))
+    for sign in (" ", "'", "," if decimal == "." else "."):
+        text = text.replace(sign, "")
+    return float(text.replace(decimal, "."))
 
 
 def find_decimal(columns: Iterable[Iterable[str]], separator: str | None) -> str:
