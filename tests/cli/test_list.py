@@ -7,11 +7,12 @@ import pytest
 
 from cli.helpers import invoke, orthoprox
 from orthoprox import SOLVERS, terms
+from orthoprox.cli.fit.kinds import KINDS
 from orthoprox.cli.models import MODELS
 from orthoprox.datasets import DATASETS
 from orthoprox.experiments import BUILTIN, builtin
 
-WHAT = {"solvers": SOLVERS, "models": MODELS, "datasets": DATASETS}
+WHAT = {"estimators": KINDS, "solvers": SOLVERS, "models": MODELS, "datasets": DATASETS}
 
 
 @pytest.mark.parametrize("what", WHAT)
@@ -40,7 +41,9 @@ CODES = "Exit codes: 0 converged.* 1 a run failed.* 2 a mistake.* 3 data not.* 4
 HELP = {
     **{"": CODES, "demo": "handwritten digits", "list": "orthoprox list", "data": "orthoprox data"},
     **{f"data {name}": f"Example.*orthoprox data {name}" for name in ("list", "fetch", "check")},
-    "solve": f"Example.*orthoprox solve.*{CODES}",
+    "fit": "".join(f" {name} {kind.summary}.*" for name, kind in KINDS.items()) + f"Example.*orthoprox fit.*{CODES}",
+    "fit sparse-pca": "The fit: .*--nonzeros.* The table: .*--missing.* The path: .*--cv.*Example: orthoprox fit",
+    "solve": f"orthoprox fit.*Example.*orthoprox solve.*{CODES}",
     "reproduce": "".join(f" {name} {builtin(name).title}.*" for name in BUILTIN)
     + f"Example.*orthoprox reproduce figure1 --quick.*{CODES}",
     "compare": f"Example.*mysolver.py:MySolver.*{CODES}",

@@ -1,4 +1,4 @@
-"""Lists of solvers, models, datasets and terms."""
+"""Lists of estimators, solvers, models, datasets and terms."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from typing import Any
 import click
 
 from orthoprox import SOLVERS, terms
+from orthoprox.cli.fit.kinds import KINDS as ESTIMATORS
 from orthoprox.cli.models import MODELS
 from orthoprox.datasets import DATASETS
 
 Rows = list[dict[str, Any]]
 KINDS = {"smooth": "smooth", "concave": "convex, to subtract", "prox": "with a proximal map"}
+
+
+def estimator_rows() -> Rows:
+    """Name in the command, name in Python, what it finds."""
+    return [
+        {"estimator": name, "in Python": kind.name, "what it finds": kind.summary} for name, kind in ESTIMATORS.items()
+    ]
 
 
 def solver_rows() -> Rows:
@@ -53,6 +61,7 @@ def term_rows() -> Rows:
 
 
 LISTS: dict[str, Callable[[], Rows]] = {
+    "estimators": estimator_rows,
     "solvers": solver_rows,
     "models": model_rows,
     "datasets": dataset_rows,
@@ -62,13 +71,13 @@ LISTS: dict[str, Callable[[], Rows]] = {
 
 @click.command(
     name="list",
-    short_help="List solvers, models, datasets or terms.",
+    short_help="List estimators, solvers, models, datasets or terms.",
     epilog="Example: orthoprox list solvers",
 )
 @click.argument("what", type=click.Choice(list(LISTS)))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(what: str, as_json: bool) -> None:
-    """List solvers with their scope and complexity, models, datasets, or terms."""
+    """List estimators, solvers with their scope and complexity, models, datasets, or terms."""
     rows = LISTS[what]()
     click.echo(json.dumps(rows, indent=2) if as_json else table(rows))
 

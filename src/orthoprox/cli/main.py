@@ -12,6 +12,7 @@ import orthoprox
 from orthoprox.cli.compare import compare_command
 from orthoprox.cli.data import data_command
 from orthoprox.cli.errors import EXIT_CODES, Commands
+from orthoprox.cli.fit import fit_command
 from orthoprox.cli.list import list_command
 from orthoprox.cli.options import COUNT, FOLDER
 from orthoprox.cli.reproduce import reproduce_command
@@ -29,6 +30,7 @@ def command() -> None:
 
 command.add_command(compare_command)
 command.add_command(data_command)
+command.add_command(fit_command)
 command.add_command(list_command)
 command.add_command(reproduce_command)
 command.add_command(solve_command)

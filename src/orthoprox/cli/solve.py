@@ -30,7 +30,7 @@ CHECKPOINT = 50
 
 @click.command(
     name="solve",
-    short_help="Solve a model on a dataset or on your own file.",
+    short_help="For research: solve a model with a method of your choice.",
     epilog="\b\nExamples:\n"
     "  orthoprox solve sparse-pca digits --components 6\n"
     "  orthoprox solve sparse-pca mnist-1500-500 --data-dir DIR --components 20 --weight 10 --nonzeros 1000\n"
@@ -121,6 +121,9 @@ def solve_command(
     quiet: bool,
 ) -> None:
     """Solve MODEL on DATA: the name of a dataset, or your own .npy, .npz, .csv, .mtx or .svmlight file.
+
+    This is the command for research on methods: it runs one solver on one penalised problem and shows how it went.
+    For the components of a table of yours, `orthoprox fit` is the command: it gives what the estimators give.
 
     Files that memory cannot hold are read in blocks, and so are .zarr, .parquet, .h5 and .h5ad; such a run keeps
     OUT/checkpoint.npz to go on from with --resume.

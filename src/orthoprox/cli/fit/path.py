@@ -1,0 +1,55 @@
+"""The path of sparse components: what every number of nonzeros keeps, and what none can exceed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import click
+
+from orthoprox import Status
+from orthoprox._fields import replace
+from orthoprox.cli.fit.run import Fit, data_of
+
+QUICK = 1.0
+"""Seconds of a fit up to which its path, of about twenty such fits, is made without being asked for."""
+NOT_OF_A_PATH = ("n_components", "n_nonzero")
+
+
+def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str, *, tell: bool) -> Fit:
+    """The fit with its path, where the estimator has one and the user wants it."""
+    if fit.kind.name != "SparsePCA" or wanted is False or fit.model.result_.status is Status.INTERRUPTED:
+        return fit
+    asked = wanted is True or cv is not None
+    reason = _hindrance(fit)
+    if reason and asked:
+        raise ValueError(f"There is no path {reason}; leave --path and --cv out.")
+    if reason:
+        return fit
+    if not asked and fit.seconds > QUICK:
+        note = (
+            f"No path was made, since the fit took {fit.seconds:.1f} s and a path takes about twenty times as long; "
+            "--path makes it."
+        )
+        return replace(fit, notes=(*fit.notes, note))
+    if tell:
+        click.echo("The path: about twenty more fits. Ctrl-C leaves it out.", err=True)
+    from orthoprox import sparse_pca_path
+
+    settings = {name: value for name, value in fit.settings.items() if name not in NOT_OF_A_PATH}
+    settings["scale"] = None if scale == "none" else scale
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what there is to say the fit has said
+            path: Any = sparse_pca_path(data_of(fit.table), fit.model.n_components_, cv=cv, **settings)
+    except KeyboardInterrupt:  # the fit itself is there
+        return replace(fit, notes=(*fit.notes, "The path was interrupted, and is left out."))
+    return replace(fit, path=path)
+
+
+def _hindrance(fit: Fit) -> str:
+    if fit.table.X is None:
+        return "of data in blocks"
+    if fit.model.weight is not None:
+        return "with --weight, since a path is over numbers of nonzeros"
+    return "with --nonzeros-each" if fit.model.n_nonzero_per_component is not None else ""

@@ -1,0 +1,85 @@
+"""Tables of people: read, understood and cleaned, with a word on everything that is left out."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from orthoprox._memory import SHARE, memory
+from orthoprox.cli.tables.clean import Choice, clean
+from orthoprox.cli.tables.files import ENGINES, read_annotated, read_array, read_arrow, read_sheet
+from orthoprox.cli.tables.table import LeftOut, Raw, Reading, Table
+from orthoprox.cli.tables.text import OPENERS, read_text
+from orthoprox.datasets import DataDamaged, DataUnavailable
+
+READERS: dict[str, Callable[[Path, Reading], Raw]] = {
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat"), read_text),
+    **dict.fromkeys(ENGINES, read_sheet),
+    **dict.fromkeys((".parquet", ".pq", ".feather", ".arrow", ".ipc"), read_arrow),
+    **dict.fromkeys((".h5ad",), read_annotated),
+    **dict.fromkeys((".npy", ".npz", ".mtx", ".svmlight", ".libsvm"), read_array),
+}
+"""How to read a table, by the ending of its name; texts and matrices also packed with gzip."""
+
+
+def read_table(path: Path, reading: Reading, choice: Choice) -> Table:
+    """Read a file and clean it.
+
+    Raises
+    ------
+    DataUnavailable
+        If it is not there or cannot be read.
+    ValueError
+        If its content cannot be used as it is; the sentence says where and what to do.
+    """
+    try:
+        return clean(read_raw(path, reading), choice)
+    except (DataUnavailable, MemoryError):
+        raise
+    except OSError as error:
+        raise DataUnavailable(f"{path} cannot be read ({error.strerror or error}).") from error
+
+
+def read_raw(path: Path, reading: Reading) -> Raw:
+    """The columns of a file as they are."""
+    ending = table_ending(path)
+    if not os.path.lexists(path):
+        folder = path.parent if path.parent.is_dir() else None
+        near = _near(path) if folder is not None else ""
+        raise DataUnavailable(f"There is no file {path}.{near}")
+    if path.is_dir():
+        raise DataUnavailable(f"{path} is a folder. Name the file of the table in it.")
+    if not path.is_file():
+        raise DataUnavailable(f"{path} is not a regular file. Save the data in one of their own.")
+    if not ending:
+        raise ValueError(
+            f"{path} is not a table we can read: its name must end in {', '.join(READERS)}. A table of "
+            f"text could be called {path.name}.csv."
+        )
+    if path.stat().st_size == 0:
+        raise DataDamaged(f"{path} is empty: it has no rows. Export the table again.")
+    if path.stat().st_size > SHARE * memory():
+        raise ValueError(
+            f"{path} has {path.stat().st_size / 1e9:.3g} GB, and {SHARE * memory() / 1e9:.3g} GB can be used here. "
+            "sparse-pca and nonnegative-pca read .npy, .parquet and .h5ad in blocks, with --memory."
+        )
+    return READERS[ending](path, reading)
+
+
+def table_ending(path: Path) -> str:
+    """The known ending of the name of a table, without that of its packing; or an empty text."""
+    name = path.name.lower()
+    for packed in OPENERS:
+        name = name.removesuffix(packed)
+    return next((ending for ending in READERS if name.endswith(ending)), "")
+
+
+def _near(path: Path) -> str:
+    names = [entry.name for entry in path.parent.iterdir() if table_ending(entry)]
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+__all__ = ["Choice", "LeftOut", "Raw", "Reading", "Table", "READERS", "read_raw", "read_table", "table_ending"]

@@ -1,0 +1,195 @@
+"""Reading tables: what is found out, what is left out, and where a sentence says that something is wrong."""
+
+import gzip
+import sys
+
+import numpy as np
+import pandas
+import pytest
+from scipy.io import mmwrite
+from scipy.sparse import coo_array
+
+from orthoprox.cli.tables import Choice, Reading, read_table
+from orthoprox.cli.tables.numbers import parse
+from orthoprox.datasets import DataUnavailable
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write a file, read it as a table."""
+
+    def read(content, name="a.csv", **options):
+        if content is not None:
+            (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        reading = {key: options.pop(key) for key in list(options) if key in Reading.__dataclass_fields__}
+        return read_table(tmp_path / name, Reading(**reading), Choice(**options))
+
+    return read
+
+
+BODY = [[1.5, 2.0, -3.25], [4.0, 5.5, 6.0], [-7.0, 8.0, 0.5]]
+COMMAS = "x;y;z\n1,5;2;-3,25\n4;5,5;6\n-7;8;0,5\n"
+PLAIN = "x,y,z\n1.5,2,-3.25\n4,5.5,6\n-7,8,.5\n"
+SAME = {
+    "commas": PLAIN,
+    "tabs": PLAIN.replace(",", "\t"),
+    "bars": PLAIN.replace(",", "|"),
+    "spaces": PLAIN.replace(",", "  "),
+    "windows line ends": PLAIN.replace("\n", "\r\n"),
+    "no last line end": PLAIN.rstrip(),
+    "blank lines": PLAIN.replace("\n", "\n\n"),
+    "quotes": '"x","y","z"\n"1.5","2","-3.25"\n"4","5.5","6"\n"-7","8",".5"\n',
+    "decimal commas": COMMAS,
+    "decimal commas in quotes": '"x","y","z"\n"1,5","2","-3,25"\n"4","5,5","6"\n"-7","8","0,5"\n',
+    "byte order mark and semicolons": b"\xef\xbb\xbf" + COMMAS.encode(),
+    "utf-16": PLAIN.encode("utf-16"),
+    "commas at the end of lines": PLAIN.replace("\n", ",\n"),
+    "accountants": "x,y,z\n1.50 €,2,(3.25)\n4.00 €,5.5,6\n-7.00 €,8,.5\n",
+    "unicode minus": PLAIN.replace("-", "\u2212"),
+    "lines above": "Export of today\nby me,\n\n" + PLAIN,
+}
+
+
+@pytest.mark.parametrize("how", SAME)
+def test_one_table_in_many_ways(how, read):
+    table = read(SAME[how])
+    assert np.array_equal(table.X, BODY) and table.names == ("x", "y", "z")
+    first, step = (5, 1) if how == "lines above" else (2 + (how == "blank lines"), 1 + (how == "blank lines"))
+    assert table.rows.tolist() == [first + step * i for i in range(3)]  # as a spreadsheet counts them
+
+
+def test_a_comma_is_a_mark_or_parts_thousands(read):
+    assert read("a;b\n1,234;1\n2,345;5\n").X[:, 0].tolist() == [1.234, 2.345]  # semicolons are there for its sake
+    assert read('a,b\n"1,234",1\n"2,345",5\n').X[:, 0].tolist() == [1234, 2345]
+    assert read("a;b\n1 234,5;1\n2 345,6;5\n").X[:, 0].tolist() == [1234.5, 2345.6]
+    assert read("a;b;c\n1.234;0,5;2\n2.345;1,5;7\n").X[:, 0].tolist() == [1234, 2345]  # b has told
+    assert read(None, decimal=".").X[:, 0].tolist() == [1.234, 2.345]
+
+
+def test_packed_and_r_tables(read, tmp_path):
+    assert np.array_equal(read(gzip.compress(PLAIN.encode()), "a.tsv.gz").X, BODY)
+    table = read(
+        '"x" "y" "z"\n"ann" 1.5 2 -3.25\n"bob" 4 5.5 6\n"cy" -7 8 .5\n', "r.txt"
+    )  # R gives names of rows no name
+    assert np.array_equal(table.X, BODY) and table.index == ("ann", "bob", "cy") and table.names == ("x", "y", "z")
+
+
+HEADERS = {
+    "land,1990,1995,2000\nA,1,2,5\nB,3,4,4\nC,8,8,1\n": ("1990", "1995", "2000"),
+    "1990,1991\n1.5,2\n3,4\n8,8\n": ("1990", "1991"),
+    ",0,1,2\nu,1.5,2,2\nv,3,4,9\nw,5,1,1\n": ("0", "1", "2"),
+    "3.5,2,1\n1.5,2,2\n3,4,9\n": ("A", "B", "C"),
+    "2001,2002\n2003,2004\n2005,2009\n": ("A", "B"),
+    "ann,3.5,2\nbob,1.5,4\ncy,4,9\n": ("B", "C"),
+}
+
+
+@pytest.mark.parametrize("text", HEADERS)
+def test_names_are_found_even_where_they_are_years(text, read):
+    assert read(text).names == HEADERS[text]
+
+
+def test_what_is_left_out_and_what_names_the_rows(read):
+    text = "n,patient,phone,dose,seen,age,sex,flag,site id,empty,same,pain\n"
+    for i, age in enumerate([31, 45, 28, 60]):
+        text += f"{i + 1},p{i},+49 170 123456{i},{i + 2} mg,2024-01-0{i + 1},{age},{'mf'[i % 2]},"
+        text += f"{'True' if i else 'False'},{900 - 13 * i},,5,{i * i}\n"
+    table = read(text)
+    assert table.names == ("age", "flag", "pain") and table.X[:, 1].tolist() == [0, 1, 1, 1]
+    assert (table.index_name, table.index) == ("n", ("1", "2", "3", "4"))
+    why = {one.name: one.why for one in table.left_out}
+    assert why == {
+        "patient": "text",
+        "phone": "text",
+        "dose": "text: numbers with units, such as '2 mg'; without them it could take part",
+        "seen": "dates",
+        "sex": "text: 'f' or 'm'; written as 0 and 1 it could take part",
+        "site id": "an id: whole numbers, all different",
+        "empty": "empty",
+        "same": "constant: 5 everywhere",
+    }
+    assert {one.name: one.place for one in table.left_out}["site id"] == "column I"
+    table = read(None, index="patient", drop=("pa*", "pain,flag"), only=("age", "pain", "site id", "patient"))
+    assert table.names == ("age",) and table.index[0] == "p0"
+
+
+WRONG = {
+    "a,b\n1,2\n<5,3\n4,5\n7,8\n": "Row 3, column A ('a') is '<5', where the other cells of the column are numbers. "
+    "Mend the file, leave the column out (--drop a), or take it for an empty cell (--missing-word '<5').",
+    "a,b\n1,2\n3,inf\n4,5\n": "Row 3, column B ('b') is infinite. Mend the file",
+    "a,b\n1,2\n5,3,4\n4,5\n7,8\n": "a.csv has 3 cells in row 3, and 2 columns. Put texts with commas",
+    "a,b\n1,2,3\n4,5\n6,7\n8,9\n": "a.csv has 3 cells in row 2, and 2 columns.",
+    'a,b\n1,2\n3,"2\n2,2\n': "a.csv has a quote that opens in row 3 and is never closed.",
+    'a,b,t\n1,2,"x\ny"\n\n4,,\n7,8,u\n': "1 cell of 6 is empty or not a number: 'b' 1 (row 4, column B).",
+    "a,b\n1,2\n": "The table has 1 sample, and a fit needs at least 2.",
+    "a,b\nx,y\nz,w\n": "No column holds numbers to fit: there is 'a' (text), 'b' (text).",
+    "a,b\n": "has names and no rows below them",
+    "\n \n": "is empty: it has no rows",
+    "a,b\n1,\0\n": "it holds zero bytes",
+    "<!doctype html><html></html>": "is a web page and no table",
+    "a,b\n2,2\n2,2\n": "All 2 columns of numbers are constant, 2 everywhere: there is no variance",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_sentence_says_where(text, read):
+    with pytest.raises((ValueError, DataUnavailable)) as caught:
+        read(text)
+    assert WRONG[text] in str(caught.value)
+
+
+def test_places_of_a_transposed_table_are_those_of_the_file(read):
+    text = "gene\ts1\ts2\ts3\nA\t1\t2\t3\nB\t4\t\t9\nC\t5\t5\t1\n"
+    with pytest.raises(ValueError, match=r"'B' 1 \(row 3, column C\)\. .* keeps 2 of 3 samples \(columns\)"):
+        read(text, "g.tsv", transpose=True)
+    table = read(None, "g.tsv", transpose=True, missing="drop-columns")
+    assert table.names == ("A", "C") and [(one.name, one.place) for one in table.left_out] == [("B", "row 3")]
+    assert np.array_equal(table.X, [[1, 5], [2, 5], [3, 1]]) and table.index == ("s1", "s2", "s3")
+
+
+def test_files_that_are_not_there_or_not_tables(read, tmp_path):
+    (tmp_path / "patients.csv").write_text("a,b\n1,2\n")
+    for name, words in {
+        "patient.csv": "Did you mean 'patients.csv'?",
+        "": "is a folder. Name the file of the table in it.",
+    }.items():
+        with pytest.raises(DataUnavailable, match=words.replace("?", r"\?")):
+            read(None, name)
+    with pytest.raises(ValueError, match="A table of text could be called b.csv"):
+        read("1,2", "b")
+    with pytest.raises(ValueError, match="Did you mean 'weight'"):
+        read("weight,b\n1,2\n3,4\n", drop=("weigh",))
+
+
+def test_a_workbook(read, tmp_path, monkeypatch):
+    pytest.importorskip("openpyxl")
+    frame = pandas.DataFrame(BODY, columns=[1990, 1991, 1992], index=["u", "v", "w"])
+    with pandas.ExcelWriter(tmp_path / "b.xlsx") as book:
+        pandas.DataFrame({"note": ["see the other sheet"]}).to_excel(book, sheet_name="Read me", index=False)
+        frame.assign(day=pandas.Timestamp("2024-01-01")).to_excel(book, sheet_name="Data", startrow=2)
+    with pytest.raises(ValueError, match="Only the sheet 'Read me' was read; --sheet names another: 'Data'"):
+        read(None, "b.xlsx")
+    table = read(None, "b.xlsx", sheet="Data")
+    assert np.array_equal(table.X, BODY) and table.names == ("1990", "1991", "1992") and table.index == ("u", "v", "w")
+    assert table.rows.tolist() == [4, 5, 6] and [one.why for one in table.left_out] == ["dates"]
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ModuleNotFoundError, match=r"orthoprox\[excel\]"):
+        read(None, "b.xlsx")
+
+
+def test_counts_of_cells_have_their_names_beside_them(read, tmp_path):
+    A = coo_array(np.array([[1, 0, 2, 0], [0, 3, 0, 1], [4, 0, 0, 5]]))
+    mmwrite(tmp_path / "s1_matrix.mtx", A)
+    (tmp_path / "s1_features.tsv").write_text("ENSG1\tTP53\tgene\nENSG2\tMYC\tgene\nENSG3\tMYC\tgene\n")
+    (tmp_path / "s1_barcodes.tsv.gz").write_bytes(gzip.compress(b"AAAC\nAAAG\nAAAT\nAACC\n"))
+    table = read(None, "s1_matrix.mtx", transpose=True)
+    assert table.names == ("TP53", "MYC", "MYC (2)") and table.index == ("AAAC", "AAAG", "AAAT", "AACC")
+    assert np.array_equal(table.X.toarray(), A.toarray().T)
+    assert "give --transpose" in read(None, "s1_matrix.mtx").notes[-1]
+
+
+def test_numbers_in_words():
+    said = {"1,234.5": 1234.5, "1'000": 1000, "12 %": 12, "$5": 5, "7-": -7, "1e3": 1000, "1 000": 1000, "12a": None}
+    said |= {"+49 170 1234567": None, "1,234'567": None, "1 000,5": None}
+    assert {word: parse(word) for word in [*said, "1,5", "٣"]} == {**said, "1,5": None, "٣": None}
+    assert [parse(word, ",") for word in ("1.234,5", "1.5", "-0,25", "1 000,5")] == [1234.5, None, -0.25, 1000.5]
