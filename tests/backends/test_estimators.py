@@ -22,7 +22,7 @@ FURTHER = [
     SparsePCA(n_components=2, n_nonzero_per_component=3, scale="standard", effort="fast"),
     SparsePCA(n_components=2, weight=0.1, penalty="group"),
     RangeICA(oblique=False, random_state=0),  # as many sources as features
-    OrthogonalDictionaryLearning(codes="largest", n_nonzero=2, precondition=True, random_state=0),
+    OrthogonalDictionaryLearning(codes="largest", transform_n_nonzero_coefs=2, precondition=True, random_state=0),
 ]
 
 

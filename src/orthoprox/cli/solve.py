@@ -48,7 +48,7 @@ CHECKPOINT = 50
 @click.option(
     "--prepare",
     type=click.Choice(PREPARE),
-    help="paper: unit columns, then centre.  [default: centre, or the dataset's own preparation]",
+    help="paper: unit columns, then center.  [default: center, or the dataset's own preparation]",
 )
 @click.option("--solver", "-s", default=DEFAULT_SOLVER, show_default=True, help="See orthoprox list solvers.")
 @click.option(
