@@ -183,7 +183,7 @@ def test_colours_are_told_apart_on_this_paper(paper):
         assert (max(front, back) + 0.05) / (min(front, back) + 0.05) > 2.1, colour
     assert len({look[0] for look in STYLES}) == len(STYLES)
     with plt.style.context(paper):
-        names = biplot(np.eye(2), np.eye(2)).texts + [topic_table(np.eye(2)).tables[0][0, 0].get_text()]
+        names = [*biplot(np.eye(2), np.eye(2)).texts, topic_table(np.eye(2)).tables[0][0, 0].get_text()]
     assert {text.get_color() for text in names if text.get_text()} == {ink(ax)}
     many = [style(i) for i in range(40)]
     assert len({look[1:] for look in many}) == 40

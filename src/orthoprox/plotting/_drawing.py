@@ -19,11 +19,12 @@ PAD = 0.04  # of the width of a cell, on either side of its text
 ROW = 1.6  # the height of a row of a table, in heights of its letters
 
 
-class BeforeDrawing(Artist):  # type: ignore[misc]
+class BeforeDrawing(Artist):
     """Something invisible that is drawn before all else on its axes, and then arranges what follows."""
 
     def __init__(self, ax: Any) -> None:
         super().__init__()
+        self.on: Any = ax
         self.set_zorder(-1e6)
         self.set_in_layout(False)
         ax.add_artist(self)
@@ -47,7 +48,7 @@ class NamesOfArrows(BeforeDrawing):
     def arrange(self, renderer: Any) -> None:
         if not self.texts:
             return
-        ax, unit = self.axes, renderer.points_to_pixels(1.0)
+        ax, unit = self.on, renderer.points_to_pixels(1.0)
         frame, size = ax.get_window_extent(renderer), self.texts[0].get_fontsize()
         for text, name in zip(self.texts, short_names(self.names, SHARE * frame.width / unit, size), strict=True):
             text.set_text(name)
@@ -76,7 +77,7 @@ class Cells(BeforeDrawing):
         self.words = {place: cell.get_text().get_text() for place, cell in table.get_celld().items()}
 
     def arrange(self, renderer: Any) -> None:
-        frame, unit = self.axes.get_window_extent(renderer), renderer.points_to_pixels(1.0)
+        frame, unit = self.on.get_window_extent(renderer), renderer.points_to_pixels(1.0)
         cells = self.table.get_celld()
         rows, columns = (1 + max(place[i] for place in cells) for i in (0, 1))
         size = min(self.size, frame.height / (unit * ROW * rows))
