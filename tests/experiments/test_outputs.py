@@ -10,6 +10,7 @@ import pytest
 from experiments.tiny import made_up, tiny
 from orthoprox._fields import replace
 from orthoprox.experiments import Method, Results
+from orthoprox.experiments.claims import CLAIMS
 from orthoprox.experiments.figures import draw
 from orthoprox.experiments.outputs import publish, write_outputs
 from orthoprox.experiments.report import report
@@ -123,6 +124,11 @@ def test_the_page_is_one_file_that_asks_for_nothing_with_thin_curves_and_every_r
         assert (curve["objective"][0], curve["objective"][-1]) == (10, 0.1)
     assert list(data["styles"]) == [method.label for method in METHODS]
     assert data["experiments"][0]["settings"]["methods"]["A"] == {"solver": "oadmm"}
+    assert data["verdicts"] == data["analysis"] == []  # unless they are asked for
+    claims = data_in(report(results, claims=True))["verdicts"]
+    assert len(claims) == len(CLAIMS) and claims[0]["statement"] == CLAIMS[0].statement
+    assert claims[0]["groups"] == [["figure1", 5.0, kept, "not measured", 0, 0] for kept in (0.1, 0.2)]
+    assert data["keys"][0] == ["figure1", "randn-40-12", 5.0, 0.1]
     run = made_up("A", float("nan"), curve=[1.0, np.inf, 2.0])  # what is not finite is nothing
     data = data_in(report(Results(results.experiments, (run,), ())))
     assert data["curves"][0]["objective"] == [1, None, 2]
