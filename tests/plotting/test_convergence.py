@@ -61,5 +61,7 @@ def test_a_run_without_steps_has_a_sentence_and_no_curve():
         (text,) = ax.texts
         assert not ax.lines and not ax.axison and text.get_text().count("has taken no steps") == count
         assert "its objective is 7." in text.get_text()
+    (pair,) = convergence(history((3.0,)))[0, 0].lines
+    assert list(pair.get_ydata()) == [7.0, 3.0]  # with its start one more record is a curve
     both = convergence({"one": history(()), "more": history()})
     assert [len(line.get_xdata()) for line in both[0, 0].lines] == [1, 4]  # beside a curve a point says something

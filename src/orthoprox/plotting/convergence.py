@@ -27,7 +27,8 @@ def convergence(
     """Objective and criticality along one run or several.
 
     A measure that is positive throughout and falls by more than a factor of ten has a logarithmic axis. The start is
-    left out where there is more: a random point says nothing about a method, and its criticality would set the scale.
+    left out where two records follow: a random point says nothing about a method, and its criticality would set the
+    scale.
     Of runs that have one record each there is no curve; a sentence says so in place of the panels.
 
     Parameters
@@ -108,7 +109,8 @@ def _sentence(runs: Sequence[tuple[str, History]], figure: Any) -> Any:
 
 
 def _first(history: History) -> int:
-    return 1 if len(history["iteration"]) > 1 else 0
+    """The first record that is shown: the start only where one alone would be left without it."""
+    return 1 if len(history["iteration"]) > 2 else 0
 
 
 def _runs(results: Any, labels: Sequence[str] | None) -> list[tuple[str, History]]:
