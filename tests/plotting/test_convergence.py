@@ -32,6 +32,7 @@ def test_the_curves_are_the_history_without_the_start(rng):
     again = convergence(SimpleNamespace(result_=result), figure=(canvas := Figure()))  # a fitted estimator
     assert np.array_equal(again[0, 0].lines[0].get_ydata(), result.history.objective[1:])
     assert again[0, 0].figure is canvas
+    assert [text.get_text() for text in again[0, 0].get_legend().get_texts()] == ["SimpleNamespace"]
 
 
 def test_several_runs_are_told_apart_without_colour():

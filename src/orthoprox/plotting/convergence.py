@@ -38,7 +38,7 @@ def convergence(
     against : sequence of str
         "iteration", "seconds" or both: one column of panels each.
     labels : sequence of str, optional
-        One for each run; the names of the methods by default.
+        One for each run; the names of the estimators or methods by default.
     figure : Figure or SubFigure, optional
         Where to draw; a new figure by default.
 
@@ -119,7 +119,7 @@ def _runs(results: Any, labels: Sequence[str] | None) -> list[tuple[str, History
         given, names = list(results.values()), list(map(str, results))
     else:
         given = list(results) if isinstance(results, (list, tuple)) else [results]
-        names = [run.solver.name if isinstance(run := _result(one), Result) else "" for one in given]
+        names = [_name(one) for one in given]
     if labels is not None:
         names = list(labels)
     if not given or len(names) != len(given):
@@ -127,6 +127,13 @@ def _runs(results: Any, labels: Sequence[str] | None) -> list[tuple[str, History
             f"There must be at least one run, and a label for each; given {len(given)} runs and {len(names)} labels."
         )
     return [(label, _history(one)) for label, one in zip(names, given, strict=True)]
+
+
+def _name(given: Any) -> str:
+    """What a run is called: the estimator that made it, else its method."""
+    if hasattr(given, "result_"):
+        return type(given).__name__
+    return given.solver.name if isinstance(given, Result) else ""
 
 
 def _result(given: Any) -> Any:
