@@ -17,7 +17,6 @@ from orthoprox.cli.options import COUNT, FOLDER
 from orthoprox.cli.reproduce import reproduce_command
 from orthoprox.cli.solve import solve_command
 
-
 COMPLETION = """Tab completes commands, datasets, solvers and files after eval "$(_ORTHOPROX_COMPLETE=bash_source
 orthoprox)" in bash, and likewise with zsh_source in zsh and fish_source in fish."""
 

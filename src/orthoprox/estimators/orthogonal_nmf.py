@@ -226,6 +226,7 @@ def _missed(data: Samples, W: Array, H: Array) -> float:
     xp, missed, step = array_namespace(data.X), 0.0, max(1, _ENTRIES // data.n_features)
     H = data.place(H)
     for first in range(0, data.n_samples, step):
-        rest = data.X[first : first + step, :] - data.place(W[first : first + step]) @ H
+        last = min(first + step, data.n_samples)
+        rest = data.X[first:last, :] - data.place(W[first:last]) @ H
         missed += float(xp.sum(xp.astype(rest, xp.float64) ** 2))
     return missed
