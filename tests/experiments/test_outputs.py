@@ -15,6 +15,7 @@ from orthoprox.experiments.figures import draw
 from orthoprox.experiments.outputs import publish, write_outputs
 from orthoprox.experiments.report import report
 from orthoprox.experiments.table import COLUMNS, as_csv, as_markdown, as_text, matrix
+from plotting.room import check_room
 
 METHODS = (Method("A", "oadmm"), Method("B </script><b>", "radmm"))
 CURVE = np.geomspace(10, 0.1, 400)
@@ -105,6 +106,22 @@ def test_a_figure_has_a_panel_for_each_data_set_and_a_curve_for_each_method(resu
     draw(eight, [made_up("A", 1.0, dataset=d, curve=CURVE) for d in eight.datasets], tmp_path)
     shape = canvases["figure1-k0.1-work.pdf"].axes[0].get_subplotspec().get_gridspec()
     assert (shape.nrows, shape.ncols) == (2, 4)
+
+
+def test_titles_and_labels_of_a_figure_have_room(results, tmp_path, monkeypatch):
+    canvases = []
+    monkeypatch.setattr("orthoprox.experiments.figures.save", lambda canvas, path, **_: canvases.append(canvas))
+    path = f"/a/folder/{'long $ name ' * 9}.csv"
+    methods = tuple(Method(f"method {i}", "oadmm") for i in range(7))
+    one = replace(
+        results.experiments[0], title="Comparison on " + path, datasets=(path,), kept=(12 / 61,), methods=methods
+    )
+    runs = [made_up(m.label, 1.0, dataset=path, kept=12 / 61, curve=CURVE[:9]) for m in methods]
+    draw(one, runs, tmp_path, endings=("png",))
+    draw(replace(results.experiments[0], datasets=tuple(f"{i} {path}" for i in range(5))), results.runs, tmp_path)
+    assert len(canvases) >= 2
+    for canvas in canvases[:4]:
+        check_room(canvas)
 
 
 def data_in(page):

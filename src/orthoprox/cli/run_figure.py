@@ -18,7 +18,14 @@ MOST_COMPONENTS = 20
 
 
 def draw_run(result: Result[Any], model: str, features: Sequence[Any]) -> bytes:
-    """Draw objective and criticality along the run, and the entries of the solution beside the names of features."""
+    """The figure of a run as a PNG file."""
+    picture = io.BytesIO()
+    figure_of(result, model, features).savefig(picture, format="png", dpi=150)
+    return picture.getvalue()
+
+
+def figure_of(result: Result[Any], model: str, features: Sequence[Any]) -> Any:
+    """Objective and criticality along the run, and the entries of the solution beside the names of features."""
     canvas = figure(figsize=(9, 6), layout="constrained")
     left, right = canvas.subfigures(1, 2, width_ratios=(3, 2))
     convergence(result, against=["iteration"], figure=left)
@@ -28,9 +35,7 @@ def draw_run(result: Result[Any], model: str, features: Sequence[Any]) -> bytes:
     _name(panel, X.shape, [str(name) for name in features])
     right.colorbar(image, ax=panel)
     canvas.suptitle(f"{model}, {result.solver.name}: {result.iterations} iterations", fontsize=11)
-    picture = io.BytesIO()
-    canvas.savefig(picture, format="png", dpi=150)
-    return picture.getvalue()
+    return canvas
 
 
 def _name(panel: Any, shape: tuple[int, int], features: Sequence[str]) -> None:
