@@ -10,7 +10,7 @@ from orthoprox.plotting._canvas import axes
 from orthoprox.plotting._style import curve, ink, style
 from orthoprox.plotting._text import legend
 
-BOUND = "up to what any components can keep"
+BOUND = "no components keep more"
 DECADES = 2.5  # over more than these only powers of ten are written
 WIDE = 10  # counts that differ by more than this factor have a logarithmic axis
 
@@ -59,7 +59,7 @@ def sparsity_path(path: Any, *, ax: Any = None) -> Any:
         ax.fill_between(x, left_out - spread, left_out + spread, color=colour, alpha=0.2, linewidth=0)
         ax.axvline(path.best_one_se, color=ink(ax), ls=":", lw=1.2, label=f"{path.best_one_se}: as good as the best")
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        legend(ax, most=230)
+        legend(ax)
     _count_along(ax, x)
     ax.set_xlabel("nonzero loadings")
     ax.set_ylabel("share of the variance kept")
