@@ -22,13 +22,13 @@ CASES = {  # noise of the inliers, how far outliers lean to a common direction
 MODELS: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any]]] = {
     "scikit-learn PCA": (lambda seed: PCA(D), lambda model: model.components_),
     "**RobustSubspace**": (lambda seed: RobustSubspace(D, random_state=seed), lambda model: model.components_),
-    "**RobustSubspace(centre=None)**": (
-        lambda seed: RobustSubspace(D, centre=None, random_state=seed),
+    "**RobustSubspace(center=None)**": (
+        lambda seed: RobustSubspace(D, center=None, random_state=seed),
         lambda model: model.components_,
     ),
     "**DualPCP**": (lambda seed: DualPCP(N - D, random_state=seed), lambda model: model.subspace_),
-    "**DualPCP(centre=None)**": (
-        lambda seed: DualPCP(N - D, centre=None, random_state=seed),
+    "**DualPCP(center=None)**": (
+        lambda seed: DualPCP(N - D, center=None, random_state=seed),
         lambda model: model.subspace_,
     ),
 }
@@ -64,7 +64,7 @@ def report(quick: bool) -> str:
 
 {M} samples of {N} features, inliers in a subspace of dimension {D}, outliers as long as they are. The largest principal
 angle to the true subspace in degrees, for several shares of outliers; medians over {len(draws)} draws. The true one
-passes through the origin, which only fits with `centre=None` take for granted. Where half of
+passes through the origin, which only fits with `center=None` take for granted. Where half of
 the samples or more lean to one direction, a subspace with that direction has the smaller sum of distances; where fewer
 do, the true one has, but the other may still be a local minimum, and a fit can end there.
 

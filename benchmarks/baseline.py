@@ -105,7 +105,7 @@ def fits() -> dict[str, tuple[Callable[[int], Any], Any]]:
     found["RangeICA"] = (lambda s: est.RangeICA(4, random_state=s), sources)
     found["OrthogonalDictionaryLearning"] = (lambda s: est.OrthogonalDictionaryLearning(random_state=s), codes)
     found["RobustSubspace"] = (lambda s: est.RobustSubspace(3, random_state=s), mixed)
-    found["DualPCP"] = (lambda s: est.DualPCP(9, centre=None, random_state=s), mixed)
+    found["DualPCP"] = (lambda s: est.DualPCP(9, center=None, random_state=s), mixed)
     return found
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -17,7 +17,7 @@ os.environ["SCIKIT_LEARN_DATA"] = str(ROOT / "build" / "no-data")
 project = "orthoprox"
 author = "The orthoprox developers"
 copyright = author
-version = release = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)[1]
+version = release = importlib.metadata.version("orthoprox")
 
 extensions = [
     "sphinx.ext.autodoc",

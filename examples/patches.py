@@ -37,7 +37,7 @@ def joined(patches: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 def main(folder: Path) -> Path:
     picture = load_sample_image("china.jpg").mean(axis=2)[:, :424] / 255
     patches = extract_patches_2d(picture, (SIDE, SIDE), max_patches=2000, random_state=0).reshape(-1, SIDE * SIDE)
-    learned = OrthogonalDictionaryLearning(codes="largest", n_nonzero=KEPT, random_state=0)
+    learned = OrthogonalDictionaryLearning(codes="largest", transform_n_nonzero_coefs=KEPT, random_state=0)
     learned.fit(patches - patches.mean(axis=1, keepdims=True))
 
     view = picture[56:216, 120:328]  # a temple: put together again from few coefficients

@@ -19,7 +19,7 @@ ESTIMATORS = [
     OrthogonalNMF(n_components=2, n_init=1, random_state=0),
     RobustSubspace(n_components=2, random_state=0),
     DualPCP(n_components=2, random_state=0),
-    DualPCP(n_components=2, normalise=False, random_state=0),
+    DualPCP(n_components=2, normalize=False, random_state=0),
     RangeICA(n_components=2, tol=1e-6, random_state=0),
     OrthogonalDictionaryLearning(n_components=2, objective="l1", random_state=0),
     OrthogonalDictionaryLearning(n_components=2, codes="soft", random_state=0),

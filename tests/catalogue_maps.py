@@ -72,15 +72,15 @@ def catalogue(dtype: Any = np.float64, convert: Callable[[Any], Any] = lambda a:
         Case("operator, sparse", maps.Operator(aslinearoperator(csr_array(holes))), holes),
         Case("blocked", Blocked(open_rows(tall, block=100)), tall),
         Case("blocked, sparse", Blocked(open_rows(csr_array(holes), block=100)), holes),
-        Case("blocked, centred", Blocked(open_rows(tall, block=100), centre=True), tall - tall.mean(axis=0)),
+        Case("blocked, centred", Blocked(open_rows(tall, block=100), center=True), tall - tall.mean(axis=0)),
         Case(
             "blocked, centred, sparse, scaled",
-            Blocked(open_rows(csr_array(holes), block=100, form=False), centre=True, scale="unit"),
+            Blocked(open_rows(csr_array(holes), block=100, form=False), center=True, scale="unit"),
             (holes - holes.mean(axis=0)) / np.linalg.norm(holes, axis=0),
         ),
         Case(
             "gram, blocked",
-            Gram(Blocked(open_rows(tall, block=100, form=False), centre=True)),
+            Gram(Blocked(open_rows(tall, block=100, form=False), center=True)),
             9 * np.cov(tall.T, ddof=0),
         ),
         Case("centred", Centred(A), tall - tall.mean(axis=0)),

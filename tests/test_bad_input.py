@@ -104,7 +104,7 @@ def test_what_a_term_cannot_be_bound_to_or_weighed_with(term):
         refused(lambda wrong=wrong: term @ wrong, TypeError, match)
     for wrong, match in (
         (np.ones(6), r"A must have two dimensions; given shape \(6,\)"),
-        (np.ones((3, 6), dtype=int), "A must hold real floating-point numbers; given dtype int64"),
+        (np.ones((3, 6), dtype=complex), "A must hold real floating-point numbers; given dtype complex128"),
         (np.full((3, 6), np.nan), "A must be finite; given 18 entries"),
     ):
         refused(lambda wrong=wrong: term @ wrong, (TypeError, ValueError), match)

@@ -59,7 +59,7 @@ def kill_one(client, number=0):
 
 def in_passes(rows):
     """A problem whose every product goes to the rows."""
-    return sparse_pca(Blocked(rows, centre=True, norm=300.0), n_components=4, weight=0.05)
+    return sparse_pca(Blocked(rows, center=True, norm=300.0), n_components=4, weight=0.05)
 
 
 def run(rows, steps=60, **settings):

@@ -64,7 +64,7 @@ def machines(request):
 
 
 def run(rows, **settings):
-    problem = sparse_pca(Blocked(rows, centre=True, norm=300.0), n_components=4, weight=0.05)
+    problem = sparse_pca(Blocked(rows, center=True, norm=300.0), n_components=4, weight=0.05)
     return solve(problem, "oadmm-ep", seed=1, stop=Iterations(150), **settings)
 
 

@@ -11,7 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 from backends.conftest import STAGE, Library, load
 from catalogue_estimators import ESTIMATORS
 from orthoprox.backends import Backend
-from orthoprox.estimators import DualPCP, OrthogonalDictionaryLearning, RangeICA, SparsePCA, _device, sparse_pca_path
+from orthoprox.estimators import (
+    DualPCP,
+    OrthogonalDictionaryLearning,
+    OrthogonalNMF,
+    RangeICA,
+    SparsePCA,
+    _device,
+    sparse_pca_path,
+)
 
 pytestmark = [
     pytest.mark.backends,  # with array-api-strict too: they take long
@@ -22,7 +30,7 @@ FURTHER = [
     SparsePCA(n_components=2, n_nonzero_per_component=3, scale="standard", effort="fast"),
     SparsePCA(n_components=2, weight=0.1, penalty="group"),
     RangeICA(oblique=False, random_state=0),  # as many sources as features
-    OrthogonalDictionaryLearning(codes="largest", n_nonzero=2, precondition=True, random_state=0),
+    OrthogonalDictionaryLearning(codes="largest", transform_n_nonzero_coefs=2, precondition=True, random_state=0),
 ]
 
 
@@ -131,7 +139,11 @@ def test_warm_starts_labels_and_outliers_elsewhere(place, samples):
         labels = clone(estimator).fit(X).predict(X)
         assert place.owns(labels)
         assert np.array_equal(place.numpy(labels), clone(estimator).fit(samples).predict(samples))
-    assert place.owns(DualPCP(n_components=1).fit(X).subspace_)
+    dual = DualPCP(n_components=1).fit(X)
+    assert place.owns(dual.subspace_) and place.owns(dual.decision_function(X)) and place.owns(dual.fit_predict(X))
+    error = OrthogonalNMF(n_components=2, random_state=0).fit(X).reconstruction_err_
+    assert isinstance(error, float)
+    assert error == pytest.approx(OrthogonalNMF(n_components=2, random_state=0).fit(samples).reconstruction_err_)
 
 
 def test_a_path_with_cross_validation_elsewhere(place, samples):

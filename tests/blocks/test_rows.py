@@ -104,7 +104,7 @@ def test_memory_stays_below_the_budget(tmp_path):
     m, n, budget = 60_000, 100, 6_000_000
     np.save(tmp_path / "a.npy", np.random.default_rng(0).standard_normal((m, n)))
     rows = open_rows(tmp_path / "a.npy", memory=budget)
-    A, X = Blocked(rows, centre=True, norm=1.0), np.ones((n, 5))
+    A, X = Blocked(rows, center=True, norm=1.0), np.ones((n, 5))
     tracemalloc.start()
     A.gram(X)
     rows.second  # noqa: B018 -- for what it takes

@@ -27,7 +27,7 @@ def summary(*arguments):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("prepare", ["centre", "paper", "raw"])
+@pytest.mark.parametrize("prepare", ["center", "paper", "raw"])
 def test_a_budget_changes_no_result(file, tmp_path, prepare):
     options = ("solve", "sparse-pca", file, "-r", 2, "--prepare", prepare)
     whole = summary(*options, "--out", tmp_path / "whole")

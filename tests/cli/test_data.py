@@ -82,9 +82,15 @@ def test_bundled_data_are_compared_too(monkeypatch):
     assert done.exit_code == 3 and "damaged" in done.stdout
 
 
-def test_without_pooch_a_folder_will_do(tmp_path, monkeypatch):
+def test_without_pooch_a_folder_will_do(tmp_path, monkeypatch, cache):
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert invoke("data", "list", "--data-dir", tmp_path).exit_code == 0
+    table = rows(invoke("data", "list").stdout)
+    assert table["mnist"][4:6] == ["to", "download"] and table["tiny"][4:6] == ["to", "download"]
+    cache.mkdir()
+    (cache / "tiny.mat").write_bytes(ORIGINAL)  # fetched when pooch was there
+    assert rows(invoke("data", "list").stdout)["tiny"][4] == "yes"
+    assert invoke("data", "fetch", "tiny").stdout == f"tiny: {cache / 'tiny.mat'}\n"
     done = invoke("data", "fetch", "mnist")
     assert done.exit_code == 1 and "orthoprox[data]" in done.stderr
 

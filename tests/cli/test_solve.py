@@ -49,7 +49,7 @@ def test_a_run_in_a_process_of_its_own(tmp_path):
     assert summary["variance_explained"] == pytest.approx(np.sum((D @ result.X) ** 2) / np.sum(D**2), rel=1e-12)
     assert (summary["status"], summary["iterations"], summary["solver"]) == ("iterations", 50, "oadmm-ep")
     assert summary["settings"]["beta0"] == 4 and summary["weight"] == 0.05
-    assert summary["data"]["name"] == "meine daten.csv" and summary["data"]["prepare"] == "centre"
+    assert summary["data"]["name"] == "meine daten.csv" and summary["data"]["prepare"] == "center"
     assert summary["nonzeros"] == np.count_nonzero(np.abs(result.y) > 1e-6)
     for name, X in (("loadings", result.X), ("loadings_sparse", result.y)):
         array = np.load(out / f"{name}.npy")
@@ -93,7 +93,7 @@ def test_compressed_modes(no_figures, tmp_path):
     assert summary["grid_points"] == 32 and "variance_explained" not in summary
 
 
-@pytest.mark.parametrize("how", ["centre", "raw", "paper"])
+@pytest.mark.parametrize("how", ["center", "raw", "paper"])
 @pytest.mark.parametrize("size", [2.0**1000, 2.0**-1000])
 def test_data_of_any_size_have_the_loadings_of_data_of_unit_size(no_figures, tmp_path, size, how):
     found = []
@@ -137,7 +137,7 @@ def test_sparse_files_are_never_made_dense(no_figures, tmp_path, monkeypatch):
     for method in ("toarray", "todense"):
         monkeypatch.setattr(csr_array, method, refuse)
         monkeypatch.setattr(coo_array, method, refuse)
-    for how, B in (("paper", dense / np.linalg.norm(dense, axis=0)), ("centre", dense), ("raw", dense)):
+    for how, B in (("paper", dense / np.linalg.norm(dense, axis=0)), ("center", dense), ("raw", dense)):
         D = find_source(str(tmp_path / name), seed=0, folder=None, prepare=how).D
         assert isinstance(D, LinearMap)
         B = B - B.mean(axis=0) if how != "raw" else B
@@ -152,7 +152,7 @@ def test_all_of_a_sparse_dataset_stays_sparse(shared_data):
     assert np.allclose(D(np.eye(D.columns, 3)), load("sector-400", folder=shared_data).X[:, :3], rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("how", ["paper", "centre", "raw"])
+@pytest.mark.parametrize("how", ["paper", "center", "raw"])
 def test_dense_data_are_prepared_as_asked(how):
     raw = load("digits-80-12", seed=2, raw=True).X
     B = raw / np.linalg.norm(raw, axis=0) if how == "paper" else raw

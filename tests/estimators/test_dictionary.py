@@ -44,23 +44,23 @@ def test_codes_are_what_a_lasso_and_a_matching_pursuit_would_find(C):
     lasso = SparseCoder(V, transform_algorithm="lasso_lars", transform_alpha=0.3)
     assert np.allclose(learned.transform(X[:50]), lasso.transform(X[:50]), atol=1e-6)
     pursuit = SparseCoder(V, transform_algorithm="omp", transform_n_nonzero_coefs=2)
-    learned.set_params(codes="largest", n_nonzero=2)
+    learned.set_params(codes="largest", transform_n_nonzero_coefs=2)
     assert np.allclose(learned.transform(X[:50]), pursuit.transform(X[:50]), atol=1e-8)
     plain = X @ V.T
     hard = learned.set_params(codes="hard").transform(X)
     assert np.array_equal(hard != 0, np.abs(plain) > 0.3) and np.allclose(hard[hard != 0], plain[hard != 0])
-    assert np.array_equal(learned.set_params(codes="largest", n_nonzero=9).transform(X), plain)
+    assert np.array_equal(learned.set_params(codes="largest", transform_n_nonzero_coefs=9).transform(X), plain)
 
 
 def test_exactly_n_nonzero_codes_are_left_among_equals():
     X = np.repeat(np.eye(4), 3, axis=0) + np.repeat(np.eye(4)[::-1], 3, axis=0)
-    learned = OrthogonalDictionaryLearning(codes="largest", n_nonzero=1, random_state=0).fit(X)
+    learned = OrthogonalDictionaryLearning(codes="largest", transform_n_nonzero_coefs=1, random_state=0).fit(X)
     learned.analysis_ = np.eye(4)
     assert np.array_equal(np.count_nonzero(learned.transform(X), axis=1), np.ones(12))
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"codes": "hard", "weight": 1.0}, {"codes": "largest", "n_nonzero": 2}], ids=str
+    "settings", [{}, {"codes": "hard", "weight": 1.0}, {"codes": "largest", "transform_n_nonzero_coefs": 2}], ids=str
 )
 @pytest.mark.parametrize("precondition", [False, True])
 def test_the_score_is_the_share_that_is_kept(settings, precondition, C):

@@ -47,6 +47,7 @@ def test_both_factors_are_what_they_claim(rng, kind):
     assert np.all(np.diff(kept) <= 0)
     assert model.result_.status is Status.CONVERGED
     assert model.objective_ == pytest.approx(np.sum((X - W @ W.T @ X) ** 2) / 120, rel=1e-9)
+    assert model.reconstruction_err_ == pytest.approx(np.linalg.norm(X - W @ W.T @ X), rel=1e-9)
     problem = orthogonal_nmf(X, n_components=4)
     assert model.objective_ == pytest.approx(float(problem.objective(W)), rel=1e-9)
 
@@ -74,6 +75,7 @@ def test_a_sample_of_zeros_belongs_nowhere(kind):
     assert np.all(model.transform(kind(X))[[1, 4]] == 0) and np.all(model.W_[[1, 4]] == 0)
     assert model.predict([[0.0, 0, 0, 5.0]]).tolist() == [-1]  # nothing in common with a component
     assert model.objective_ == pytest.approx(0, abs=1e-15) and model.score(kind(X)) == pytest.approx(1)
+    assert model.reconstruction_err_ <= 1e-6
 
 
 def test_as_many_components_as_samples_and_more_than_differ_from_zero():
@@ -96,3 +98,12 @@ def test_a_warm_start_serves_other_samples_of_the_same_features(rng):
     labels = model.labels_
     model.fit(X[:50])
     assert model.W_.shape == (50, 4) and adjusted_rand_score(labels[:50], model.labels_) == 1
+
+
+def test_the_error_is_in_the_units_of_the_data_and_measured_in_parts(rng, kind, monkeypatch):
+    X, _ = topics(rng)
+    model = OrthogonalNMF(n_components=4, n_init=1, random_state=0)
+    whole = model.fit(kind(X)).reconstruction_err_
+    monkeypatch.setattr("orthoprox.estimators.orthogonal_nmf._ENTRIES", 60 * 7)  # 7 of 120 samples in a part
+    assert model.fit(kind(X)).reconstruction_err_ == pytest.approx(whole, rel=1e-12)
+    assert model.fit(kind(2.0**-300 * X)).reconstruction_err_ == pytest.approx(2.0**-300 * whole, rel=1e-12)

@@ -75,9 +75,9 @@ VALUES = [
     (lambda: sparse_pca_path(X, n_nonzero=[1]), "n_nonzero = 1 is too few"),
     (lambda: sparse_pca_path(X, n_components=4), "at most as many orthonormal components"),
     (fit(OrthogonalDictionaryLearning(2, codes="some")), "one of all, soft, hard, largest"),
-    (fit(OrthogonalDictionaryLearning(2, codes="largest")), "needs n_nonzero"),
-    (fit(OrthogonalDictionaryLearning(2, codes="largest", n_nonzero=0)), "at least 1"),
-    (fit(OrthogonalDictionaryLearning(2, codes="largest", n_nonzero=1.5)), "whole number"),
+    (fit(OrthogonalDictionaryLearning(2, codes="largest")), "needs transform_n_nonzero_coefs"),
+    (fit(OrthogonalDictionaryLearning(2, codes="largest", transform_n_nonzero_coefs=0)), "at least 1"),
+    (fit(OrthogonalDictionaryLearning(2, codes="largest", transform_n_nonzero_coefs=1.5)), "whole number"),
     (fit(OrthogonalDictionaryLearning(2, objective="l3")), "objective must be one of"),
     (fit(OrthogonalDictionaryLearning(2, weight=-1.0, codes="soft")), "not be negative"),
     (fit(OrthogonalDictionaryLearning(2, precondition=True), RANK_3), "varies in 3"),
@@ -90,9 +90,9 @@ VALUES = [
     (lambda: RangeICA().fit(X).inverse_transform(np.ones((4, 2))), "each of the 3 components; given 2"),
     *both("'auto' or a share from 0 up to 1; given 1.0", contamination=1.0),
     *both("'auto' or a share", contamination="some"),
-    *both("one of 'affine', 'median', 'mean', None or an array; given 'middle'", centre="middle"),
-    *both(r"3 finite numbers, one for each feature; given shape \(4,\)", centre=np.ones(4)),
-    *both("3 finite numbers", centre=np.array([0, 0, np.nan])),
+    *both("one of 'affine', 'median', 'mean', None or an array; given 'middle'", center="middle"),
+    *both(r"3 finite numbers, one for each feature; given shape \(4,\)", center=np.ones(4)),
+    *both("3 finite numbers", center=np.array([0, 0, np.nan])),
     *(
         (lambda method=method, kind=kind: getattr(NMF, method)(kind(-(X**2))), "Negative values in data passed to Or")
         for method in ("fit", "predict", "transform", "score")

@@ -10,10 +10,12 @@ import pytest
 from experiments.tiny import made_up, tiny
 from orthoprox._fields import replace
 from orthoprox.experiments import Method, Results
+from orthoprox.experiments.claims import CLAIMS
 from orthoprox.experiments.figures import draw
 from orthoprox.experiments.outputs import publish, write_outputs
 from orthoprox.experiments.report import report
 from orthoprox.experiments.table import COLUMNS, as_csv, as_markdown, as_text, matrix
+from plotting.room import check_room
 
 METHODS = (Method("A", "oadmm"), Method("B </script><b>", "radmm"))
 CURVE = np.geomspace(10, 0.1, 400)
@@ -106,6 +108,22 @@ def test_a_figure_has_a_panel_for_each_data_set_and_a_curve_for_each_method(resu
     assert (shape.nrows, shape.ncols) == (2, 4)
 
 
+def test_titles_and_labels_of_a_figure_have_room(results, tmp_path, monkeypatch):
+    canvases = []
+    monkeypatch.setattr("orthoprox.experiments.figures.save", lambda canvas, path, **_: canvases.append(canvas))
+    path = f"/a/folder/{'long $ name ' * 9}.csv"
+    methods = tuple(Method(f"method {i}", "oadmm") for i in range(7))
+    one = replace(
+        results.experiments[0], title="Comparison on " + path, datasets=(path,), kept=(12 / 61,), methods=methods
+    )
+    runs = [made_up(m.label, 1.0, dataset=path, kept=12 / 61, curve=CURVE[:9]) for m in methods]
+    draw(one, runs, tmp_path, endings=("png",))
+    draw(replace(results.experiments[0], datasets=tuple(f"{i} {path}" for i in range(5))), results.runs, tmp_path)
+    assert len(canvases) >= 2
+    for canvas in canvases[:4]:
+        check_room(canvas)
+
+
 def data_in(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
 
@@ -123,6 +141,11 @@ def test_the_page_is_one_file_that_asks_for_nothing_with_thin_curves_and_every_r
         assert (curve["objective"][0], curve["objective"][-1]) == (10, 0.1)
     assert list(data["styles"]) == [method.label for method in METHODS]
     assert data["experiments"][0]["settings"]["methods"]["A"] == {"solver": "oadmm"}
+    assert data["verdicts"] == data["analysis"] == []  # unless they are asked for
+    claims = data_in(report(results, claims=True))["verdicts"]
+    assert len(claims) == len(CLAIMS) and claims[0]["statement"] == CLAIMS[0].statement
+    assert claims[0]["groups"] == [["figure1", 5.0, kept, "not measured", 0, 0] for kept in (0.1, 0.2)]
+    assert data["keys"][0] == ["figure1", "randn-40-12", 5.0, 0.1]
     run = made_up("A", float("nan"), curve=[1.0, np.inf, 2.0])  # what is not finite is nothing
     data = data_in(report(Results(results.experiments, (run,), ())))
     assert data["curves"][0]["objective"] == [1, None, 2]

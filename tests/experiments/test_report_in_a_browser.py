@@ -6,6 +6,7 @@ import pytest
 from experiments.browser import Page, chromium
 from experiments.tiny import made_up, tiny
 from orthoprox.experiments import Method, Results
+from orthoprox.experiments.claims import CLAIMS
 from orthoprox.experiments.report import report
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no chromium here (Debian: apt install chromium)")
@@ -13,6 +14,19 @@ pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no chromium
 LABELS = ("OADMM-EP", "Sub-Grad </script>", "oadmm")
 ENDS = (12.0, 2.0, 0.5)
 DATA = ("randn-40-12", "randn-60-12")
+
+
+SHARE = 12 / 61  # of entries, as a comparison with a number of nonzeros has it: no decimal number
+
+
+def compared():
+    """What a comparison finds: one experiment, a path as data, a share that rounding changes."""
+    methods = tuple(Method(label, "oadmm") for label in LABELS)
+    path = "/a/folder/my table.csv"
+    one = tiny(name="compare", datasets=(path,), weights=(5.0,), kept=(SHARE,), methods=methods)
+    curve = np.geomspace(100, 1, 50)
+    runs = [made_up(label, 1.0, experiment="compare", dataset=path, kept=SHARE, curve=curve) for label in LABELS]
+    return Results((one,), tuple(runs), ())
 
 
 def results():
@@ -40,7 +54,7 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def page(browser, tmp_path):
     file = tmp_path / "bericht ü.html"
-    file.write_text(report(results(), title="Test"), "utf-8")
+    file.write_text(report(results(), title="Test", claims=True), "utf-8")
     browser.complaints.clear()
     browser.requests.clear()
     browser.open(file.as_uri())
@@ -159,6 +173,50 @@ def test_the_table_is_sorted_by_a_click_and_back(page):
     assert [float(text) for text in column(page, "objective")] == sorted(up, reverse=True)
     page.click("th[data-column=method]")
     assert column(page, "method") == sorted(column(page, "method"), key=str.lower)
+
+
+def test_a_share_with_many_digits_chooses_its_rows(browser, tmp_path):
+    file = tmp_path / "compare.html"
+    file.write_text(report(compared()), "utf-8")
+    browser.open(file.as_uri())
+    assert column(browser, "method") == list(LABELS) and len(curves(browser)) == 3
+    assert each(browser, "#dataset option", "e.textContent") == ["my table.csv"]
+    assert each(browser, "#kept option", "e.textContent") == ["0.1967 nr"]
+    assert browser.value("document.querySelector('#verdicts').hidden && document.querySelector('#analysis').hidden")
+
+
+def widths(page, width):
+    page("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    page("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    root = page.value("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    boxes = each(page, ".scroll", "[e.scrollWidth, e.clientWidth]")
+    page("Emulation.clearDeviceMetricsOverride")
+    return root, [box for box in boxes if box[1] > 0]
+
+
+def test_the_page_is_never_wider_than_the_window_and_the_tables_fit_a_wide_one(page):
+    (wide, window), tables = widths(page, 1200)
+    assert wide <= window and tables and all(inner <= outer for inner, outer in tables)
+    (wide, window), _ = widths(page, 400)
+    assert wide <= window
+    size = page.value("getComputedStyle(document.querySelector('#chart text')).fontSize")
+    assert size == "12px"  # and the picture is not scaled
+    assert each(page, "#chart .label-y", "e.textContent") == ["objective"]
+    page.choose("#quantity", "criticality")
+    assert each(page, "#chart .label-y", "e.textContent") == ["Crit"]
+
+
+def test_the_verdicts_of_the_experiment_are_there(page):
+    lines = each(page, "#verdicts tbody tr", "[...e.cells].map(c => c.textContent)")
+    assert len(lines) == len(CLAIMS) and len(lines[0]) == 3
+    claims = {line[0]: line[1:] for line in lines}
+    first = next(claim for claim in claims if claim.startswith(CLAIMS[-1].statement))
+    assert claims[first] == ["holds 2 of 2", "holds 2 of 2"] and f"Test: {CLAIMS[-1].test}." in first
+    assert each(page, "#verdicts th", "e.textContent") == ["statement", "weight 5, k = 0.1 nr", "weight 5, k = 0.2 nr"]
+    ((statement, word, _),) = each(page, "#analysis tbody tr", "[...e.cells].map(c => c.textContent)")
+    assert statement.startswith("every recorded iterate is feasible") and word == "holds"  # nothing else was watched
+    page.choose("#experiment", "figure2")  # which has no results
+    assert page.value("getComputedStyle(document.querySelector('#verdicts')).display") == "none"
 
 
 def test_the_settings_are_there(page):

@@ -24,7 +24,7 @@ def objective(model: Any, X: Any) -> float:
     if isinstance(model, (RobustSubspace, DualPCP)):
         rest = np.linalg.norm(D @ V if isinstance(model, DualPCP) else D - D @ V @ V.T, axis=1)
         lengths = np.linalg.norm(D, axis=1)
-        return float(np.mean(rest / np.where(lengths > 0, lengths, 1.0) if model.normalise else rest))
+        return float(np.mean(rest / np.where(lengths > 0, lengths, 1.0) if model.normalize else rest))
     if isinstance(model, RangeICA):
         S = np.sort(D @ (model.scale_ * model.whitening_.T.astype(np.float64)) @ model.result_.X, axis=0)
         k = max(1, int((0.01 if model.order is None else model.order) * len(D))) if model.order != 1 else 1

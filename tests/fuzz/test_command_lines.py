@@ -121,7 +121,7 @@ SOLVE = options(
     seed=numbers,
     set=st.sampled_from(SETTINGS),
     solver=solvers,
-    prepare=st.sampled_from(["paper", "centre", "raw", "none"]),
+    prepare=st.sampled_from(["paper", "center", "raw", "none"]),
 )
 COMPARE = options(
     **LIMITS,

@@ -186,7 +186,7 @@ def test_the_files_are_good_before_they_are_damaged(name, folder, reader):
 @campaign(150)
 @given(
     file=st.one_of(damaged_bytes(), damaged_text(), damaged_arrays(), damaged_headers()),
-    prepare=st.sampled_from(["raw", "centre", "paper"]),
+    prepare=st.sampled_from(["raw", "center", "paper"]),
 )
 def test_a_damaged_file_is_read_or_refused_in_a_sentence(file, prepare, folder, reader):
     name, content = file

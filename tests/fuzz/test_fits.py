@@ -57,14 +57,17 @@ COMMON = {
 COUNTS = [{}, {"n_nonzero": 0.5}, {"n_nonzero": 1.0}, {"n_nonzero_per_component": 2}]
 COUNTS.append({"n_nonzero": 0.3, "n_nonzero_per_component": 3})
 WEIGHTS = [{"weight": w, "penalty": p} for w in (0.0, 0.01, 1.0) for p in ("l1", "mcp", "group")]
-ROBUST = {"centre": ("affine", "median", "mean", None), "normalise": (True, False), "contamination": ("auto", 0.2)}
+ROBUST = {"center": ("affine", "median", "mean", None), "normalize": (True, False), "contamination": ("auto", 0.2)}
 SETTINGS: dict[Any, dict[str, Any]] = {
     SparsePCA: {"wish": (*COUNTS, *WEIGHTS), "scale": (None, None, "standard")},
     NonnegativePCA: {"solver": ("auto", "assignment")},
     OrthogonalNMF: {"solver": ("auto", "assignment")},
     RangeICA: {"order": (None, 1, 0.1), "oblique": (True, False)},
     OrthogonalDictionaryLearning: {
-        "wish": ({}, {"codes": "soft"}, {"codes": "largest", "n_nonzero": 1}, {"weight": 0.3, "codes": "hard"}),
+        "wish": (
+            *({}, {"codes": "soft"}, {"weight": 0.3, "codes": "hard"}),
+            {"codes": "largest", "transform_n_nonzero_coefs": 1},
+        ),
         "objective": ("codes", "l1", "l4"),
         "precondition": (False, False, True),
     },
@@ -162,7 +165,7 @@ def check(model: Any, X: Any, said: list[str]) -> None:
         error = 4 * len(V) * eps**0.4  # its distances are smoothed
     elif getattr(model, "precondition", False):
         error *= np.linalg.cond(centred(model, X))  # white samples are as exact as that
-    elif getattr(model, "normalise", False):  # and so are directions from the centre
+    elif getattr(model, "normalize", False):  # and so are directions from the centre
         lengths = np.linalg.norm(centred(model, X), axis=1)
         error *= np.linalg.norm(model.mean_ / model.scale_) / np.min(lengths, where=lengths > 0, initial=np.inf) + 1
     unit = model.scale_ ** (model._objective_power() / 4)

@@ -36,6 +36,13 @@ def test_a_term_is_bound_to_whatever_is_a_matrix(kind):
     assert f.value(point(1)) == pytest.approx(LeastSquares(B, Y).value(point(1)), rel=1e-12)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_matrix_of_whole_numbers_or_truth_values_is_one_of_floats(kind):
+    for D in (np.diff(np.eye(N, dtype=int), axis=0), np.eye(N, dtype=bool)[:3]):
+        problem = Problem.of(L1() @ kind(D), over=(N, R))
+        assert problem.objective(point(0)) == pytest.approx(l1(D.astype(float) @ point(0)), rel=1e-12)
+
+
 def point(seed):
     return M.random(seed)
 

@@ -10,15 +10,15 @@ from orthoprox.models import Reweighting, dual_pcp
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, lambda Y: Centred(csr_array(Y), np.zeros(6))])
-@pytest.mark.parametrize("normalise", [True, False])
-def test_the_objective_is_a_mean(rng, kind, normalise):
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_objective_is_a_mean(rng, kind, normalize):
     Y = rng.standard_normal((20, 6))
     X = np.linalg.qr(rng.standard_normal((6, 2)))[0]
-    rows, entries = (dual_pcp(kind(Y), codimension=2, norm=norm, normalise=normalise) for norm in ("rows", "entries"))
-    U = Y / np.linalg.norm(Y, axis=1, keepdims=True) if normalise else Y
+    rows, entries = (dual_pcp(kind(Y), codimension=2, norm=norm, normalize=normalize) for norm in ("rows", "entries"))
+    U = Y / np.linalg.norm(Y, axis=1, keepdims=True) if normalize else Y
     assert rows.objective(X) == pytest.approx(np.mean(np.linalg.norm(U @ X, axis=1)))
     assert entries.objective(X) == pytest.approx(np.mean(np.sum(np.abs(U @ X), axis=1)))
-    single = dual_pcp(csr_array(Y.astype(np.float32)), codimension=2, normalise=normalise)
+    single = dual_pcp(csr_array(Y.astype(np.float32)), codimension=2, normalize=normalize)
     assert single.data is None and single.like.dtype == np.float32  # sparse samples go with X of any library
 
 

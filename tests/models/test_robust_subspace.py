@@ -55,9 +55,9 @@ def test_the_smoothing_is_what_rounding_allows(rng):
 def test_a_step_minimises_the_bound(rng, form):
     Y = rng.standard_normal((40, 9))
     problem = (
-        robust_subspace(Y, n_components=4, normalise=False, smoothing=0.2)
+        robust_subspace(Y, n_components=4, normalize=False, smoothing=0.2)
         if form == "subspace"
-        else dual_pcp(Y, codimension=5, normalise=False)
+        else dual_pcp(Y, codimension=5, normalize=False)
     )
     method = Reweighting(smoothing=0.2)
     state = method.init(problem, problem.M.random(3))
@@ -116,7 +116,7 @@ def test_far_outliers_count_as_much_as_near_ones():
     Y, U, _ = contaminated(2, n=12, even=True)
     Y[60:] *= 1e4
     assert sine(U, solve(robust_subspace(Y, n_components=3), Reweighting()).X.T) < 1e-6
-    assert sine(U, solve(robust_subspace(Y, n_components=3, normalise=False), Reweighting()).X.T) > 0.1
+    assert sine(U, solve(robust_subspace(Y, n_components=3, normalize=False), Reweighting()).X.T) > 0.1
 
 
 def joint(Y, c, V):

@@ -32,6 +32,7 @@ def test_the_curves_are_the_history_without_the_start(rng):
     again = convergence(SimpleNamespace(result_=result), figure=(canvas := Figure()))  # a fitted estimator
     assert np.array_equal(again[0, 0].lines[0].get_ydata(), result.history.objective[1:])
     assert again[0, 0].figure is canvas
+    assert [text.get_text() for text in again[0, 0].get_legend().get_texts()] == ["SimpleNamespace"]
 
 
 def test_several_runs_are_told_apart_without_colour():
@@ -45,9 +46,23 @@ def test_several_runs_are_told_apart_without_colour():
     assert [line.get_label() for line in again[1, 1].lines] == ["a", "b"]
 
 
-def test_the_scale_is_logarithmic_where_all_is_positive():
-    grid = convergence([history(), history((3.0, -1.0))], labels=["a", "b"])
+def test_the_scale_is_logarithmic_where_all_is_positive_and_falls_by_much():
+    far = (50.0, 3.0, 2.0, 1.5)
+    grid = convergence([history(far), history((3.0, -1.0))], labels=["a", "b"])
     assert {ax.get_yscale() for ax in grid[0]} == {"linear"} and {ax.get_yscale() for ax in grid[1]} == {"log"}
-    assert convergence(history(start=-1.0))[0, 0].get_yscale() == "log"  # the start is not shown
-    (curve,) = convergence(history(()))[0, 0].lines
-    assert list(curve.get_ydata()) == [7.0]  # unless there is nothing else
+    assert convergence(history(far, start=-1.0))[0, 0].get_yscale() == "log"  # the start is not shown
+    assert convergence(history())[0, 0].get_yscale() == "linear"  # ticks would all read 2 x 10^0
+
+
+def test_a_run_without_steps_has_a_sentence_and_no_curve():
+    for runs, count in ((history(()), 1), ({"$a$": history(()), "b": history((), start=-1.0)}, 2)):
+        canvas = Figure()
+        assert convergence(runs, figure=canvas).size == 0
+        (ax,) = canvas.axes
+        (text,) = ax.texts
+        assert not ax.lines and not ax.axison and text.get_text().count("has taken no steps") == count
+        assert "its objective is 7." in text.get_text()
+    (pair,) = convergence(history((3.0,)))[0, 0].lines
+    assert list(pair.get_ydata()) == [7.0, 3.0]  # with its start one more record is a curve
+    both = convergence({"one": history(()), "more": history()})
+    assert [len(line.get_xdata()) for line in both[0, 0].lines] == [1, 4]  # beside a curve a point says something

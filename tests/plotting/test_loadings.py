@@ -38,7 +38,7 @@ def test_an_image_is_the_component(V):
         assert np.array_equal(shown(ax), v.reshape(2, 3))
         low, high = ax.images[0].get_clim()
         assert -low == high == np.abs(v).max()  # zero is the middle of the colours
-        assert ax.get_title() == f"{i + 1}: {np.count_nonzero(v)} nonzero"
+        assert ax.get_title() == f"component {i + 1}\n{np.count_nonzero(v)} nonzero"
     figure = axes[0].figure
     assert len(figure.axes) == 6 and not figure.axes[5].axison  # three lines of two, the last place left empty
     grid = axes[0].get_subplotspec().get_gridspec()

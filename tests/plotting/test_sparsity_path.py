@@ -45,7 +45,7 @@ def test_a_band_reaches_up_to_the_bound():
     corners = {(x, round(y, 12)) for x, y in band.get_paths()[0].vertices}
     assert {(5.0, 0.4), (5.0, 0.5), (10.0, 0.65), (40.0, 0.7)} <= corners
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["of the samples", "up to what any components can keep"]
+    assert texts == ["of the samples", "no components keep more"]
 
 
 def test_a_path_of_the_estimators_is_drawn_on_given_axes(rng):

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from orthoprox.cli import complete
 from orthoprox.cli.errors import EXIT_CODES
 from orthoprox.cli.experiments import run_experiments, seed_range
 from orthoprox.cli.models import check_run, divided_weight
@@ -27,8 +28,8 @@ from orthoprox.experiments.methods import make_solver
     "  orthoprox compare my.csv oadmm oadmm-rr --set oadmm-rr.length=bb-long --seconds 10\n"
     "  orthoprox compare digits oadmm mysolver.py:MySolver\n\n" + EXIT_CODES,
 )
-@click.argument("data")
-@click.argument("solvers", nargs=-1, required=True)
+@click.argument("data", shell_complete=complete.data)
+@click.argument("solvers", nargs=-1, required=True, shell_complete=complete.methods)
 @click.option("--components", "-r", type=COUNT, default=5, show_default=True, help="Columns of X.")
 @click.option(
     "--weight", "-w", type=POSITIVE, help="Factor of the penalty.  [default: a tenth of the largest variance]"

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from orthoprox.cli import INTERRUPTED
+from orthoprox.cli import INTERRUPTED, complete
 from orthoprox.cli.errors import EXIT_CODES, UNAVAILABLE, CommandError, report_errors
 from orthoprox.cli.list import table
 from orthoprox.datasets import DATASETS, DataDamaged, Dataset, load
@@ -17,7 +17,9 @@ from orthoprox.datasets._load import parse_name, resolve_folder
 from orthoprox.datasets._stored import FileOrigin
 
 FOLDER = click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="Folder of the files.  [default: ORTHOPROX_DATA, else a cache]"
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the files.  [default: ORTHOPROX_DATA, else a cache]",
 )
 
 
@@ -48,7 +50,7 @@ def list_data(data_dir: Path | None, as_json: bool) -> None:
 
 
 @data_command.command(epilog="Example: orthoprox data fetch mnist tdt2")
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, shell_complete=complete.datasets)
 @FOLDER
 def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
     """Download datasets into the cache, or into --data-dir, unless they are there."""
@@ -75,7 +77,7 @@ def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
 
 
 @data_command.command(epilog="Example: orthoprox data check mnist --data-dir DIR")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete.datasets)
 @FOLDER
 def check(names: tuple[str, ...], data_dir: Path | None) -> None:
     """Compare files with their checksums: those of NAMES, or of every dataset.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from orthoprox.cli.models import MODELS
 from orthoprox.datasets import DATASETS
 
 Rows = list[dict[str, Any]]
+SIGNS = {r"\|": "|", r"\langle ": "<", r" \rangle": ">", r"\ge": ">=", r"\,": " "}
+"""Signs of LaTeX that are not words."""
 KINDS = {"smooth": "smooth", "concave": "convex, to subtract", "prox": "with a proximal map"}
 
 
@@ -55,9 +58,20 @@ def term_rows() -> Rows:
         thing = getattr(terms, name)
         folder = thing.__module__.split(".")[-2]
         if inspect.isclass(thing) and folder in KINDS:
-            line = (inspect.getdoc(thing) or "").partition("\n")[0].replace(":math:", "").replace("`", "")
-            rows.append({"term": name, "kind": KINDS[folder], "what it is": line})
+            line = (inspect.getdoc(thing) or "").partition("\n")[0]
+            formulas = re.sub(r":math:`([^`]*)`", lambda found: plain(found[1]), line)
+            rows.append({"term": name, "kind": KINDS[folder], "what it is": formulas.replace("`", "")})
     return rows
+
+
+def plain(formula: str) -> str:
+    r"""A formula as it is typed: ``\tfrac{w}{2}\|X\|_F^2`` becomes ``w/2 |X|_F^2``."""
+    text = re.sub(r"\\tfrac\{(\w+)\}\{(\w+)\}\s*", r"\1/\2 ", formula)
+    for written, typed in SIGNS.items():
+        text = text.replace(written, typed)
+    text = re.sub(r"(?<=\w)\\(?=[a-z])", r" \\", text)  # a word keeps away from what is beside it
+    text = re.sub(r"\\([a-z]+)(?=[\d|\\])", r"\1 ", text)
+    return re.sub(r"[\\{}]", "", text).strip()
 
 
 LISTS: dict[str, Callable[[], Rows]] = {

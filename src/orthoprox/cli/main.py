@@ -18,8 +18,13 @@ from orthoprox.cli.options import COUNT, FOLDER
 from orthoprox.cli.reproduce import reproduce_command
 from orthoprox.cli.solve import solve_command
 
+COMPLETION = """Tab completes commands, datasets, solvers and files after eval "$(_ORTHOPROX_COMPLETE=bash_source
+orthoprox)" in bash, and likewise with zsh_source in zsh and fish_source in fish."""
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
+
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=f"{COMPLETION}\n\n{EXIT_CODES}"
+)
 @click.version_option(orthoprox.__version__, prog_name="orthoprox")
 def command() -> None:
     """Nonsmooth composite optimisation over matrices with orthonormal columns."""

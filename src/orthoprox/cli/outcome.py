@@ -57,7 +57,7 @@ def write_files(out: Path, result: Result[Any], problem: NamedProblem, summary: 
         parts[f"{name}.npy"] = functools.partial(_array, X=X)
         parts[f"{name}.csv"] = functools.partial(_table, X=X, rows=problem.rows)
     try:
-        parts["run.png"] = functools.partial(_bytes, content=draw_run(result, summary["model"]))
+        parts["run.png"] = functools.partial(_bytes, content=draw_run(result, summary["model"], problem.rows))
     except (
         Exception
     ) as error:  # without its library or with numbers it cannot draw: the numbers are written all the same

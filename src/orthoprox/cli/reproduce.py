@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from orthoprox._fields import replace
+from orthoprox.cli import complete
 from orthoprox.cli.errors import EXIT_CODES, UNAVAILABLE, CommandError
 from orthoprox.cli.experiments import run_experiments, seed_range
 from orthoprox.cli.options import COUNT, FOLDER, POSITIVE, SEEDS
@@ -58,7 +59,13 @@ def _summary(experiment: Experiment) -> str:
 @click.option("--seconds", type=POSITIVE, help="The time budget of a run.")
 @click.option("--iterations", type=COUNT, help="A limit on iterations instead.")
 @click.option("--seeds", type=SEEDS, help="Number of seeds.")
-@click.option("--dataset", "datasets", multiple=True, help="Only this data set; may be repeated.")
+@click.option(
+    "--dataset",
+    "datasets",
+    multiple=True,
+    shell_complete=complete.datasets,
+    help="Only this data set; may be repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress display.")
 def reproduce_command(

@@ -13,7 +13,7 @@ import click
 from orthoprox import Checkpoint, Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
 from orthoprox._extras import extra
 from orthoprox.backends.devices import LIBRARIES, mover
-from orthoprox.cli import INTERRUPTED
+from orthoprox.cli import INTERRUPTED, complete
 from orthoprox.cli.errors import EXIT_CODES, FAILED
 from orthoprox.cli.models import MODELS, NamedProblem, SolveRequest
 from orthoprox.cli.options import COUNT, FOLDER, NOT_NEGATIVE, check_writable
@@ -39,7 +39,7 @@ CHECKPOINT = 50
     "  orthoprox solve compressed-modes 128 --components 5\n\n" + EXIT_CODES,
 )
 @click.argument("model", type=click.Choice(list(MODELS)))
-@click.argument("data")
+@click.argument("data", shell_complete=complete.data)
 @click.option("--components", "-r", type=COUNT, default=5, show_default=True, help="Columns of X.")
 @click.option(
     "--weight", "-w", type=NOT_NEGATIVE, help="Factor of the penalty.  [default: a tenth of the largest variance]"
@@ -48,9 +48,16 @@ CHECKPOINT = 50
 @click.option(
     "--prepare",
     type=click.Choice(PREPARE),
-    help="paper: unit columns, then centre.  [default: centre, or the dataset's own preparation]",
+    help="paper: unit columns, then center.  [default: center, or the dataset's own preparation]",
 )
-@click.option("--solver", "-s", default=DEFAULT_SOLVER, show_default=True, help="See orthoprox list solvers.")
+@click.option(
+    "--solver",
+    "-s",
+    default=DEFAULT_SOLVER,
+    show_default=True,
+    shell_complete=complete.solvers,
+    help="See orthoprox list solvers.",
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the solver; may be repeated."
 )

@@ -16,7 +16,7 @@ from orthoprox.datasets._prepare import prepare_matrix
 from orthoprox.datasets.files import file_ending, looks_like_file
 from orthoprox.maps import Blocked
 
-PREPARE = ("paper", "centre", "raw")
+PREPARE = ("paper", "center", "raw")
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ def find_source(
     """Load a file, if the text looks like one, else a dataset; a large one, or one asked for so, is read in blocks."""
     where = Where() if where is None else where
     if _is_in_blocks(text, where):
-        return _blocks(text, prepare or "centre", where)
+        return _blocks(text, prepare or "center", where)
     if where.asked:
         raise ValueError(
             f"--memory, --cluster and --local-workers are for files that are read in blocks; given {text}."
         )
     if looks_like_file(text):
         A, names = read_matrix(text)
-        how = prepare or "centre"
+        how = prepare or "center"
         D, divisor = prepare_matrix(A, how)
         about: dict[str, Any] = {"name": Path(text).name, "source": os.path.realpath(text)}
         about |= {"prepare": how, "divided_by": divisor, "shape": list(A.shape)}
@@ -82,7 +82,7 @@ def _is_in_blocks(text: str, where: Where) -> bool:
 
 def _blocks(text: str, how: str, where: Where) -> Source:
     rows = open_rows(text, memory=where.memory, client=where.client)
-    D = Blocked(rows, centre=how != "raw", scale="unit" if how == "paper" else None)
+    D = Blocked(rows, center=how != "raw", scale="unit" if how == "paper" else None)
     about: dict[str, Any] = {"name": Path(text).name, "source": os.path.realpath(text), "prepare": how}
     about |= {"divided_by": 1.0, "shape": list(rows.shape), "blocks": rows.source.count}
     return Source(D, rows.shape, rows.source.names or range(rows.shape[1]), about, 1.0, rows)

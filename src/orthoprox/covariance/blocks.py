@@ -21,7 +21,7 @@ class BlockCovariance(Covariance):
     Parameters
     ----------
     B : Blocked
-        With ``centre=True``.
+        With ``center=True``.
     divisor : float
 
     Examples
@@ -30,7 +30,7 @@ class BlockCovariance(Covariance):
     >>> from orthoprox.blocks import open_rows
     >>> from orthoprox.covariance import BlockCovariance
     >>> from orthoprox.maps import Blocked
-    >>> B = Blocked(open_rows(np.array([[1.0, 0.0], [3.0, 2.0]])), centre=True)
+    >>> B = Blocked(open_rows(np.array([[1.0, 0.0], [3.0, 2.0]])), center=True)
     >>> BlockCovariance(B, 1).dense()
     array([[2., 2.],
            [2., 2.]])

@@ -20,7 +20,7 @@ class SampleCovariance(Covariance):
     Parameters
     ----------
     B : array or SciPy sparse matrix, shape (m, n)
-    centre : array, shape (n,)
+    center : array, shape (n,)
         What is subtracted from every row; a sparse B is not filled in.
     divisor : float
 
@@ -35,7 +35,7 @@ class SampleCovariance(Covariance):
     """
 
     B: Any
-    centre: Array
+    center: Array
     divisor: float
 
     @property
@@ -54,7 +54,7 @@ class SampleCovariance(Covariance):
 
     @cached_property
     def diagonal(self) -> Array:
-        c, m = self.centre, self.m
+        c, m = self.center, self.m
         if is_sparse(self.B):
             squares = np.maximum(self._squares - 2 * c * self._sums + m * c * c, 0.0)
         else:
@@ -69,7 +69,7 @@ class SampleCovariance(Covariance):
     @cached_property
     def _centred(self) -> Array:
         """A dense B - 1c'."""
-        return np.asarray(self.B - self.centre if np.any(self.centre) else self.B)
+        return np.asarray(self.B - self.center if np.any(self.center) else self.B)
 
     @cached_property
     def entry_error(self) -> float:
@@ -79,17 +79,17 @@ class SampleCovariance(Covariance):
         add up to at most twice the largest sum of squares of a column and of its centre, and each is rounded at most
         m + 8 times by half of eps. A factor of four is to spare.
         """
-        squares = self._squares + self.m * self.centre**2 if is_sparse(self.B) else self.diagonal * self.divisor
+        squares = self._squares + self.m * self.center**2 if is_sparse(self.B) else self.diagonal * self.divisor
         return 4 * (self.m + 8) * self._eps * float(np.max(squares)) / self.divisor
 
     def product(self, X: Array) -> Array:
         if len(X) > 100 and np.count_nonzero(rows := np.any(X != 0, axis=1)) < len(X) // 4:
             return self._by_columns(np.flatnonzero(rows), X[rows])
-        return self._adjoint(self.B @ X - self.centre @ X)
+        return self._adjoint(self.B @ X - self.center @ X)
 
     def _by_columns(self, features: Array, X: Array) -> Array:
         """The product with an X that is zero in all other rows."""
-        return self._adjoint(self._slice(features) @ X - self.centre[features] @ X)
+        return self._adjoint(self._slice(features) @ X - self.center[features] @ X)
 
     def _slice(self, features: Array) -> Any:
         return self._by_feature[:, features] if is_sparse(self.B) else self.B[:, features]
@@ -100,13 +100,13 @@ class SampleCovariance(Covariance):
         return self.B.tocsc()
 
     def _adjoint(self, Y: Array) -> Array:
-        return np.asarray((self.B.T @ Y - np.outer(self.centre, Y.sum(axis=0))) / self.divisor)
+        return np.asarray((self.B.T @ Y - np.outer(self.center, Y.sum(axis=0))) / self.divisor)
 
     def columns(self, features: Array) -> Array:
-        return self._by_columns(features, np.eye(len(features), dtype=self.centre.dtype))
+        return self._by_columns(features, np.eye(len(features), dtype=self.center.dtype))
 
     def restrict(self, features: Array) -> SampleCovariance:
-        return SampleCovariance(self._slice(features), self.centre[features], self.divisor)
+        return SampleCovariance(self._slice(features), self.center[features], self.divisor)
 
     @property
     def entry_work(self) -> float:
@@ -117,7 +117,7 @@ class SampleCovariance(Covariance):
         """(B - 1c')(B - 1c')' / divisor, where there are fewer samples than features."""
         if self.m >= self.n:
             return None
-        B, c = self.B, self.centre
+        B, c = self.B, self.center
         if is_sparse(B):
             shift = np.asarray(B @ c)
             G = (B @ B.T).toarray() - np.add.outer(shift, shift) + c @ c
@@ -129,12 +129,12 @@ class SampleCovariance(Covariance):
 
     @property
     def _eps(self) -> float:
-        return float(np.finfo(np.result_type(self.B.dtype, self.centre.dtype)).eps)
+        return float(np.finfo(np.result_type(self.B.dtype, self.center.dtype)).eps)
 
     def cross(self, rows: Array, columns: Array) -> Array:
         if not is_sparse(self.B):
             return np.asarray(self._centred[:, rows].T @ self._centred[:, columns] / self.divisor)
-        c, d, sums = self.centre[rows], self.centre[columns], self._sums
+        c, d, sums = self.center[rows], self.center[columns], self._sums
         G = (self._slice(rows).T @ self._slice(columns)).toarray()
         G -= np.stack([c, sums[rows]], axis=1) @ np.stack([sums[columns] - self.m * d, d])
         G /= self.divisor

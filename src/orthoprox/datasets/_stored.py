@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +95,8 @@ class FileOrigin(Origin):
     def fetch(self, folder: Path | None = None) -> list[Path]:
         """Download the originals that are missing or damaged, into the cache or a folder; return their paths."""
         place = cache() if folder is None else folder
-        return [_download(file, place) for file in self.public]
+        paths = [(file, place / file.name) for file in self.public]
+        return [path if self._state(path) == "ok" else _download(file, place) for file, path in paths]
 
     def _missing_message(self, folder: Path) -> str:
         originals = " and ".join(file.name for file in self.public)
@@ -123,8 +126,13 @@ class FileOrigin(Origin):
 
 
 def cache() -> Path:
-    """The folder of downloads."""
-    return Path(extra("pooch", "data", "Downloading data").os_cache("orthoprox"))
+    """The folder of downloads, where this system keeps caches."""
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        return Path(local) / "orthoprox" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "orthoprox"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orthoprox"
 
 
 def _download(file: File, place: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import Any, Generic
 import numpy as np
 
 from orthoprox._extras import extra
+from orthoprox._html import card
 from orthoprox._types import Array
 from orthoprox.problem import Criticality
 from orthoprox.solvers import Solver
@@ -161,6 +162,21 @@ class Result(Generic[S]):
         if self.solver.inside is not None:
             lines.append(f"  steps          {self.solver.inside}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the numbers of the run, as they are; nothing is computed."""
+        n, r = self.X.shape
+        primal, dual, stationarity = self.criticality_parts
+        parts = f"(primal {primal:.1e}, dual {dual:.1e}, stationarity {stationarity:.1e})"
+        rows = [
+            ("objective", f"{self.objective:.10g}"),
+            ("criticality", f"{self.criticality:.3e} {parts}"),
+            ("infeasibility", f"{self.infeasibility:.1e}"),
+            ("iterations", f"{self.iterations} in {self.seconds:.3g} s"),
+            ("start", self.start),
+        ]
+        rows += [] if self.solver.inside is None else [("steps", self.solver.inside)]
+        return card(f"{self.solver.name} on {n} by {r}: {self.message}", rows, notes=self.notes)
 
 
 class RunFailed(RuntimeError):

@@ -72,7 +72,7 @@ class BlockSamples:
 
     def _map(self, norm: float = DERIVED) -> Blocked:
         unit = np.full(self.n_features, math.ldexp(1.0, self.exponent))
-        return Blocked(self.rows, centre=True, scale=unit if self.scale is None else unit * self.scale, norm=norm)
+        return Blocked(self.rows, center=True, scale=unit if self.scale is None else unit * self.scale, norm=norm)
 
     def place(self, V: Array) -> Array:
         """V where scores are computed: here."""

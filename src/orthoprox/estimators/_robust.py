@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,10 +18,11 @@ from orthoprox.estimators._device import host, like_input
 from orthoprox.estimators._input import Samples, about, column_means, no_centre, validate
 from orthoprox.estimators._signs import choose_signs
 from orthoprox.estimators._units import times_power
+from orthoprox.estimators._warn import warn_caller
 from orthoprox.models import Reweighting, robust_location
 from orthoprox.solvers import Solver
 
-CENTRES = ("affine", "median", "mean")
+CENTERS = ("affine", "median", "mean")
 _FAR = 3.0
 """How many times farther than they spread samples may lie from the origin before a fit about it gives a warning."""
 
@@ -47,11 +47,15 @@ class SmallDecrease(Rule):
 
 
 class RobustTransformer(OrthogonalTransformer):
-    """The base of RobustSubspace and DualPCP."""
+    """The base of RobustSubspace and DualPCP: transformers with the methods of scikit-learn's outlier detectors.
+
+    They are not tagged as detectors: scikit-learn's checks want one to find outliers in any samples, and
+    ``contamination="auto"`` finds none where there are none.
+    """
 
     _least_samples: ClassVar[int] = 1
-    centre: Any
-    normalise: bool
+    center: Any
+    normalize: bool
     contamination: str | float
 
     # ------------------------------------------------------------------ what a subclass writes
@@ -75,28 +79,28 @@ class RobustTransformer(OrthogonalTransformer):
         share = self.contamination
         if share != "auto" and not (isinstance(share, (int, float)) and 0 <= share < 1):
             raise ValueError(f"contamination must be 'auto' or a share from 0 up to 1; given {share!r}.")
-        if isinstance(self.centre, str) and self.centre not in CENTRES:
+        if isinstance(self.center, str) and self.center not in CENTERS:
             raise ValueError(
-                f"centre must be one of {', '.join(map(repr, CENTRES))}, None or an array; given {self.centre!r}."
+                f"center must be one of {', '.join(map(repr, CENTERS))}, None or an array; given {self.center!r}."
             )
 
     def _location(self, X: Any) -> Array:
         m, n = X.shape
         mean = column_means(X)
-        if self.centre is None:
+        if self.center is None:
             self._warn_if_far(about(X, mean))
             return no_centre(X)
-        if isinstance(self.centre, str):
-            if self.centre == "mean" or m == 1:
+        if isinstance(self.center, str):
+            if self.center == "mean" or m == 1:
                 return mean
             # Subtract the mean first: squares far from the origin lose all digits.
             data = about(X, mean)
-            shift = host(robust_location(data.rough, n_components=self._dimension(n) if self.centre == "affine" else 0))
+            shift = host(robust_location(data.rough, n_components=self._dimension(n) if self.center == "affine" else 0))
             return np.asarray(mean + data.to_data(shift[:, 0]))
-        location = np.asarray(host(self.centre), dtype=float)
+        location = np.asarray(host(self.center), dtype=float)
         if location.shape != (n,) or not np.all(np.isfinite(location)):
             raise ValueError(
-                f"A given centre must be {n} finite numbers, one for each feature; given shape {location.shape}."
+                f"A given center must be {n} finite numbers, one for each feature; given shape {location.shape}."
             )
         return location.astype(mean.dtype)
 
@@ -105,24 +109,30 @@ class RobustTransformer(OrthogonalTransformer):
         spread = math.sqrt(data.total_squares / data.n_samples)
         offset = float(np.linalg.norm(times_power(data.mean.astype(np.float64), -data.exponent)))
         if offset > _FAR * spread > 0:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: the samples lie {offset / spread:.3g} times farther from the origin than from "
-                "their mean, and with centre=None the subspace has to pass through the origin. It may be far from that "
-                "of the samples; leave centre out, or give centre='affine'.",
+                "their mean, and with center=None the subspace has to pass through the origin. It may be far from that "
+                "of the samples; leave center out, or give center='affine'.",
                 UserWarning,
-                stacklevel=5,
             )
 
     def _resolve_solver(self, solver: str | Solver[Any]) -> Solver[Any]:
         return Reweighting() if solver == Reweighting.name else super()._resolve_solver(solver)
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        distances = self._distances(data, result.X)
-        threshold = self._threshold(data, distances.astype(np.float64))
+        distances, threshold = self._judge(data, result.X)
+        V = self._canonical(result.X, data.take(distances <= threshold))
+        self.components_ = np.ascontiguousarray((V * choose_signs(V)).T) + 0.0
+        # Again with the components that are kept: rounding must not let predict differ from outliers_.
+        distances, threshold = self._judge(data, self.components_.T)
         self.location_, self.outliers_ = data.mean, distances > threshold
         self.distances_, self.threshold_ = data.to_data(distances), data.to_data(threshold)
-        V = self._canonical(result.X, data.take(~self.outliers_))
-        self.components_ = np.ascontiguousarray((V * choose_signs(V)).T) + 0.0
+        self.offset_ = -self.threshold_
+
+    def _judge(self, data: Samples, V: Array) -> tuple[Array, float]:
+        """The distances of the samples, and the one above which a sample is an outlier."""
+        distances = self._distances(data, V)
+        return distances, self._threshold(data, distances.astype(np.float64))
 
     def _threshold(self, data: Samples, distances: Array) -> float:
         """The distance above which a sample is an outlier."""
@@ -160,6 +170,24 @@ class RobustTransformer(OrthogonalTransformer):
         data = about(X, self.location_)
         return np.asarray(data.to_data(self._distances(data, self.components_.T)))
 
+    def score_samples(self, X: Any) -> Array:
+        """How well each sample fits the subspace: minus its distance, so that outliers have the lowest scores.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_samples, n_features)
+        """
+        return -self.distances(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """How far inside the threshold each sample lies: ``score_samples(X) - offset_``, negative for an outlier.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_samples, n_features)
+        """
+        return self.score_samples(X) - self.offset_
+
     @like_input
     def predict(self, X: Any) -> Array:
         """Which samples belong to the subspace: 1 for an inlier, -1 for an outlier, as in scikit-learn.
@@ -168,4 +196,15 @@ class RobustTransformer(OrthogonalTransformer):
         ----------
         X : array, sparse matrix or data frame, shape (n_samples, n_features)
         """
-        return np.where(host(self.distances(X)) > self.threshold_, -1, 1)
+        return np.where(host(self.decision_function(X)) < 0, -1, 1)
+
+    def fit_predict(self, X: Any, y: Any = None) -> Array:
+        """Fit, and say which samples belong to the subspace: 1 for an inlier, -1 for an outlier.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_samples, n_features)
+        y : ignored
+        """
+        labels: Array = self.fit(X).predict(X)
+        return labels

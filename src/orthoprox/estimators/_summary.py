@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from orthoprox._extras import extra
+from orthoprox._html import card
 from orthoprox._types import Array
 
 _DIGITS = 9  # of loadings that are compared: rounding is not an order
@@ -70,11 +70,7 @@ class SparsePCASummary:
         return str(self)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{cell}</th>" for cell in _HEAD)
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows())
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        below = "".join(f"<p>{escape(line)}</p>" for line in self._below())
-        return f"<p>{escape(self._title())}</p><table><tr>{head}</tr>{body}</table>{below}"
+        return card(self._title(), self._rows(), head=_HEAD, notes=self._below(), words=1)
 
     def loadings(self) -> Any:
         """The loadings as a pandas frame, a row for each feature that any component uses."""

@@ -52,9 +52,9 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         The threshold of the objective "codes" and of soft and hard codes, in the units of the codes; without it half
         the root of the mean square of all codes.
     codes : {"all", "soft", "hard", "largest"}
-        What ``transform`` gives: all products with the atoms, these thresholded by ``weight``, or the ``n_nonzero``
-        largest.
-    n_nonzero : int, optional
+        What ``transform`` gives: all products with the atoms, these thresholded by ``weight``, or the largest ones,
+        ``transform_n_nonzero_coefs`` for each sample.
+    transform_n_nonzero_coefs : int, optional
         For ``codes="largest"``: how many are kept for each sample.
     precondition : bool
         Whether to look for atoms that need not be orthogonal: for samples multiplied by the inverse root of their
@@ -121,7 +121,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         objective: str = "codes",
         weight: float | None = None,
         codes: str = "all",
-        n_nonzero: int | None = None,
+        transform_n_nonzero_coefs: int | None = None,
         precondition: bool = False,
         solver: str | Solver[Any] = "auto",
         max_iter: int = 200,
@@ -135,7 +135,7 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
         self.objective = objective
         self.weight = weight
         self.codes = codes
-        self.n_nonzero = n_nonzero
+        self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
         self.precondition = precondition
         self.solver = solver
         self.max_iter = max_iter
@@ -153,12 +153,13 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
             check_weight(self.weight, "the codes")
         if self.codes == "largest":
             try:
-                valid = operator.index(self.n_nonzero) > 0  # type: ignore[arg-type]
+                valid = operator.index(self.transform_n_nonzero_coefs) > 0  # type: ignore[arg-type]
             except TypeError:
                 valid = False
             if not valid:
                 raise ValueError(
-                    f'codes = "largest" needs n_nonzero, a whole number of at least 1; given {self.n_nonzero!r}.'
+                    'codes = "largest" needs transform_n_nonzero_coefs, a whole number of at least 1; given '
+                    f"{self.transform_n_nonzero_coefs!r}."
                 )
 
     def _location(self, X: Any) -> Array:
@@ -262,10 +263,11 @@ class OrthogonalDictionaryLearning(OrthogonalTransformer):
             return C - xp.clip(C, -w, w)
         if self.codes == "hard":
             return xp.where(xp.abs(C) > w, C, xp.zeros_like(C))
-        if self.codes == "largest" and self.n_nonzero < C.shape[1]:
-            # The first ones among equals, so that exactly n_nonzero are left.
+        k = self.transform_n_nonzero_coefs
+        if self.codes == "largest" and k < C.shape[1]:
+            # The first ones among equals, so that exactly k are left.
             order = xp.argsort(-xp.abs(C), axis=1, stable=True)
-            return xp.where(xp.argsort(order, axis=1, stable=True) < self.n_nonzero, C, xp.zeros_like(C))
+            return xp.where(xp.argsort(order, axis=1, stable=True) < k, C, xp.zeros_like(C))
         return C
 
     @like_input

@@ -32,11 +32,11 @@ class DualPCP(RobustTransformer):
     ----------
     n_components : int
         The codimension c.
-    centre : {"affine", "median", "mean"}, None or array, shape (n_features,)
+    center : {"affine", "median", "mean"}, None or array, shape (n_features,)
         The point the subspace passes through. "affine": the centre of the affine subspace with the least sum of
         distances, for up to 512 features; for more, and for "median", the geometric median. None: the origin, as in
         the references; samples that lie far from it give a warning.
-    normalise : bool
+    normalize : bool
         Whether samples count by their direction from the centre only. Otherwise far outliers count for more.
     contamination : "auto" or float
         Who is an outlier; as in :class:`RobustSubspace`.
@@ -67,8 +67,9 @@ class DualPCP(RobustTransformer):
         The centre.
     distances_ : array, shape (n_samples,)
         The distance of each sample from the subspace.
-    threshold_ : float
-        The distance above which a sample is an outlier.
+    threshold_, offset_ : float
+        The distance above which a sample is an outlier, and minus that: ``decision_function`` is ``score_samples``
+        less ``offset_``.
     outliers_ : array of bool, shape (n_samples,)
     n_iter_, objective_, result_
         Steps, objective and the whole result of the best run.
@@ -94,8 +95,8 @@ class DualPCP(RobustTransformer):
         self,
         n_components: int = 1,
         *,
-        centre: Any = "affine",
-        normalise: bool = True,
+        center: Any = "affine",
+        normalize: bool = True,
         contamination: str | float = "auto",
         solver: str | Solver[Any] = "auto",
         max_iter: int = 1000,
@@ -106,8 +107,8 @@ class DualPCP(RobustTransformer):
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
-        self.centre = centre
-        self.normalise = normalise
+        self.center = center
+        self.normalize = normalize
         self.contamination = contamination
         self.solver = solver
         self.max_iter = max_iter
@@ -122,10 +123,10 @@ class DualPCP(RobustTransformer):
         return max(n_features - self.n_components, 0) if n_features <= MAX_FORMED else 0
 
     def _problem(self, data: Samples) -> Problem:
-        return dual_pcp(data.B, codimension=self.n_components, normalise=self.normalise)
+        return dual_pcp(data.B, codimension=self.n_components, normalize=self.normalize)
 
     def _objective_power(self) -> int:
-        return 0 if self.normalise else 1
+        return 0 if self.normalize else 1
 
     def _default_solver(self) -> Solver[Any]:
         return Reweighting() if self.n_features_in_ <= MAX_FORMED else super()._default_solver()
@@ -138,7 +139,7 @@ class DualPCP(RobustTransformer):
     def _first_start(self, data: Samples, problem: Problem) -> Array | None:
         if data.n_features > 4 * MAX_FORMED:
             return None
-        B = problem.A if self.normalise else unit_rows(problem.A)
+        B = problem.A if self.normalize else unit_rows(problem.A)
         ones, X0 = np.ones((data.n_samples, 1), data.like.dtype), problem.M.random(0, like=data.like)
         return trailing_eigenvectors(B, data.place(ones), data.place(X0))
 

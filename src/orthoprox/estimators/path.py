@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 
+from orthoprox._html import card
 from orthoprox._types import Array
 from orthoprox.allowance import resolve_total
 from orthoprox.estimators._device import host, place
@@ -96,6 +97,22 @@ class SparsePCAPath:
         for k, *row in zip(self.n_nonzero, *columns, strict=True):
             lines.append("  ".join([f"{k:>9}", *(f"{value:>9.2%}" for value in row)]))
         return "\n".join([*lines, "", self.advice])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table, with a mark at the sparsest good choice, and the advice."""
+        head = ["nonzeros", "variance", "of PCA"]
+        columns = [self.variance_ratio, self.relative_variance_ratio]
+        if self.upper_bound is not None:
+            head, columns = [*head, "at most"], [*columns, self.upper_bound]
+        chosen = None
+        if self.error is not None and self.error_se is not None:
+            head, columns = [*head, "error", "\u00b1"], [*columns, self.error, self.error_se]
+            chosen = self.best_one_se
+        rows = [
+            [f"\u2192 {k}" if k == chosen else str(k), *(f"{value:.2%}" for value in line)]
+            for k, *line in zip(self.n_nonzero, *columns, strict=True)
+        ]
+        return card("Sparse components: what they keep of the variance", rows, head=head, notes=[self.advice])
 
     def _require_error(self) -> Array:
         if self.error is None:

@@ -32,11 +32,11 @@ class RobustSubspace(RobustTransformer):
     ----------
     n_components : int
         The dimension d of the subspace.
-    centre : {"affine", "median", "mean"}, None or array, shape (n_features,)
+    center : {"affine", "median", "mean"}, None or array, shape (n_features,)
         The point the subspace passes through. "affine": the centre of the affine subspace of that dimension with the
         least sum of distances (:func:`orthoprox.models.robust_location`); "median": the geometric median; None: the
         origin, and samples that lie far from it give a warning.
-    normalise : bool
+    normalize : bool
         Whether samples count by their direction from the centre only. Otherwise far outliers count for more.
     contamination : "auto" or float
         Who is an outlier. A number is the share of the samples with the largest distances. "auto" is a distance above
@@ -69,8 +69,9 @@ class RobustSubspace(RobustTransformer):
         The mean squares of the inliers' scores, and their shares of the inliers' mean square about the centre.
     distances_ : array, shape (n_samples,)
         The distance of each sample from the subspace.
-    threshold_ : float
-        The distance above which a sample is an outlier.
+    threshold_, offset_ : float
+        The distance above which a sample is an outlier, and minus that: ``decision_function`` is ``score_samples``
+        less ``offset_``.
     outliers_ : array of bool, shape (n_samples,)
     n_iter_, objective_, result_
         Steps, objective (the mean smoothed distance) and the whole result of the best run.
@@ -85,17 +86,20 @@ class RobustSubspace(RobustTransformer):
     >>> from orthoprox import RobustSubspace
     >>> rng = np.random.default_rng(0)
     >>> inliers = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 9))
-    >>> model = RobustSubspace(n_components=2).fit(np.vstack([inliers, 3 * rng.standard_normal((40, 9))]))
+    >>> X = np.vstack([inliers, 3 * rng.standard_normal((40, 9))])
+    >>> model = RobustSubspace(n_components=2).fit(X)
     >>> int(model.outliers_.sum()), bool(model.distances(inliers).max() < 1e-6)
     (40, True)
+    >>> model.predict(X)[55:65], bool(np.all(model.decision_function(X)[60:] < 0))
+    (array([ 1,  1,  1,  1,  1, -1, -1, -1, -1, -1]), True)
     """
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        centre: Any = "affine",
-        normalise: bool = True,
+        center: Any = "affine",
+        normalize: bool = True,
         contamination: str | float = "auto",
         solver: str | Solver[Any] = "auto",
         max_iter: int = 1000,
@@ -106,8 +110,8 @@ class RobustSubspace(RobustTransformer):
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
-        self.centre = centre
-        self.normalise = normalise
+        self.center = center
+        self.normalize = normalize
         self.contamination = contamination
         self.solver = solver
         self.max_iter = max_iter
@@ -121,20 +125,20 @@ class RobustSubspace(RobustTransformer):
         return min(int(self.n_components), n_features)
 
     def _objective_power(self) -> int:
-        return 0 if self.normalise else 1
+        return 0 if self.normalize else 1
 
     def _default_solver(self) -> Solver[Any]:
         return Reweighting()
 
     def _problem(self, data: Samples) -> Problem:
-        return robust_subspace(data.B, n_components=self.n_components, normalise=self.normalise)
+        return robust_subspace(data.B, n_components=self.n_components, normalize=self.normalize)
 
     def _stop(self) -> Rule:
         return SmallDecrease(self.tol) | Iterations(self.max_iter)
 
     def _first_start(self, data: Samples, problem: Problem) -> Array:
         assert isinstance(problem.f, SubspaceDistance)
-        B = problem.f.B if self.normalise else unit_rows(problem.f.B)
+        B = problem.f.B if self.normalize else unit_rows(problem.f.B)
         return principal_components(Problem(M=problem.M, f=ExplainedVariance(B)))
 
     def _canonical(self, X: Array, inliers: Samples) -> Array:

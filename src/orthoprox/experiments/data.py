@@ -53,7 +53,7 @@ class RunData:
 def load_data(dataset: str, seed: int, folder: str | None) -> RunData:
     """A data set by its name and seed, or a file of the user's, which is centred and taken whole."""
     if looks_like_file(dataset):
-        D, divisor = prepare_matrix(read_matrix(dataset)[0], "centre")
+        D, divisor = prepare_matrix(read_matrix(dataset)[0], "center")
         D = as_map(D, "The data")
         return RunData(D, D.rows(0), int(D.columns or 0), "", divisor)
     data = load(dataset, seed=seed, folder=folder)

@@ -13,6 +13,7 @@ from orthoprox.experiments.gather import RunRecord
 from orthoprox.experiments.spec import Experiment
 from orthoprox.plotting._canvas import figure, save
 from orthoprox.plotting._style import curve, style
+from orthoprox.plotting._text import shorten, wrap
 
 AXES = {"seconds": "seconds in the method", "work": "iterations"}
 COLUMNS = 4
@@ -57,7 +58,8 @@ def _title(experiment: Experiment, weight: float, kept: float | None) -> str:
 def _figure(experiment: Experiment, runs: Sequence[RunRecord], axis: str, title: str) -> Any:
     columns = min(COLUMNS, len(experiment.datasets))
     lines = math.ceil(len(experiment.datasets) / columns)
-    canvas = figure(figsize=(3.4 * columns, 2.7 * lines + 1.1), layout="constrained")
+    width = max(3.4 * columns, 5.0)
+    canvas = figure(figsize=(width, 2.7 * lines + 1.1), layout="constrained")
     panels = canvas.subplots(lines, columns, squeeze=False).ravel()
     styles = {method.label: style(i) for i, method in enumerate(experiment.methods)}
     handles: dict[str, Any] = {}
@@ -68,14 +70,14 @@ def _figure(experiment: Experiment, runs: Sequence[RunRecord], axis: str, title:
             handles[run.label] = curve(panel, history[axis], history["objective"], styles[run.label])
         if all(np.all(run.archive.history["objective"] > 0) for run in here):
             panel.set_yscale("log")
-        panel.set_title(dataset, fontsize=9)
+        panel.set_title(shorten(Path(dataset).name, 72 * 2.8, 9), fontsize=9, parse_math=False)
         panel.grid(alpha=0.3)
         panel.tick_params(labelsize=7, which="both")
         panel.set_xlabel(AXES[axis], fontsize=8)
     for panel in panels[len(experiment.datasets) :]:
         panel.set_axis_off()
     canvas.supylabel("objective", fontsize=9)
-    canvas.suptitle(title, fontsize=10)
+    canvas.suptitle(wrap(title, 72 * 0.95 * width, 10), fontsize=10, parse_math=False)
     ordered = [label for label in styles if label in handles]
     canvas.legend(
         [handles[label] for label in ordered], ordered, loc="outside lower center", ncols=2 * columns, fontsize=8

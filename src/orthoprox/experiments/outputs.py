@@ -18,7 +18,7 @@ def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = 
     texts = {
         "table.csv": as_csv(results.runs),
         "table.md": as_markdown(results.runs),
-        "report.html": report(results, title=title),
+        "report.html": report(results, title=title, claims=claims),
     }
     if claims:
         texts["ledger.md"] = ledger(results)
@@ -52,6 +52,6 @@ def publish(results: Results, docs: Path, *, made_by: str) -> list[Path]:
     return [
         write_text(docs / "reproduction.md", head + "\n" + origin + rest + (pictures if figures else "")),
         write_text(folder / "table.csv", as_csv(results.runs)),
-        write_text(folder / "report.html", report(results, title="orthoprox: the paper's experiments")),
+        write_text(folder / "report.html", report(results, title="orthoprox: the paper's experiments", claims=True)),
         *figures,
     ]

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox.experiments.claims import CLAIMS, verdicts
 from orthoprox.experiments.gather import Results, RunRecord
 from orthoprox.experiments.table import COLUMNS, row
-from orthoprox.plotting._style import style
+from orthoprox.experiments.theory_claims import statements
+from orthoprox.plotting._style import INK, style
 
 POINTS = 100
 """The most points of a curve: with these a report of all figures stays below three megabytes."""
@@ -20,7 +22,9 @@ DASHES = {"-": "", "--": "7 4", "-.": "8 3 2 3", ":": "2 3"}
 CURVES = ("seconds", "work", "objective", "criticality")
 
 
-def report(results: Results, *, title: str = "orthoprox: experiments", points: int = POINTS) -> str:
+def report(
+    results: Results, *, title: str = "orthoprox: experiments", points: int = POINTS, claims: bool = False
+) -> str:
     """The whole page as text.
 
     Parameters
@@ -29,9 +33,11 @@ def report(results: Results, *, title: str = "orthoprox: experiments", points: i
     title : str
     points : int
         Points of a curve, at most.
+    claims : bool
+        Whether to add the verdicts on what the paper states.
     """
     page, script, style = (_part(name) for name in ("report.html", "report.js", "report.css"))
-    data = json.dumps(_data(results, points), separators=(",", ":"), allow_nan=False)
+    data = json.dumps(_data(results, points, claims), separators=(",", ":"), allow_nan=False)
     filled = {
         "TITLE": html.escape(title),
         "STYLE": style,
@@ -47,7 +53,7 @@ def _part(name: str) -> str:
     return (importlib.resources.files("orthoprox.experiments") / "page" / name).read_text("utf-8")
 
 
-def _data(results: Results, points: int) -> dict[str, Any]:
+def _data(results: Results, points: int, claims: bool) -> dict[str, Any]:
     labels = list(dict.fromkeys(method.label for e in results.experiments for method in e.methods))
     return {
         "columns": COLUMNS,
@@ -67,6 +73,10 @@ def _data(results: Results, points: int) -> dict[str, Any]:
         ],
         "curves": [_curve(run, points) for run in results.runs if _is_drawn(results, run)],
         "rows": [[_round(value, 7) for value in row(run).values()] for run in results.runs],
+        # what a row is chosen by, with all digits: rounded numbers are not those of the experiment
+        "keys": [[run.experiment, run.job.dataset, run.job.weight, run.job.kept] for run in results.runs],
+        "verdicts": _verdicts(results) if claims else [],
+        "analysis": statements(results.runs) if claims else [],
         "provenance": _provenance(results),
         "missing": len(results.missing),
     }
@@ -74,7 +84,20 @@ def _data(results: Results, points: int) -> dict[str, Any]:
 
 def _style(i: int) -> dict[str, str]:
     colour, dashes, marker = style(i)
-    return {"colour": colour, "dash": DASHES[dashes], "marker": marker}
+    return {"colour": "currentColor" if colour == INK else colour, "dash": DASHES[dashes], "marker": marker}
+
+
+def _verdicts(results: Results) -> list[dict[str, Any]]:
+    """Every claim of the paper on its figures, with the verdicts by experiment, weight and k."""
+    found = verdicts([run for run in results.runs if run.experiment.startswith("figure")])
+    return [
+        {
+            "statement": claim.statement,
+            "test": claim.test,
+            "groups": [[*group, verdict.word, verdict.holds, verdict.panels] for group, verdict in groups.items()],
+        }
+        for claim, groups in zip(CLAIMS, found.values(), strict=True)
+    ]
 
 
 def _is_drawn(results: Results, run: RunRecord) -> bool:

@@ -31,7 +31,7 @@ class Blocked(LinearMap):
     Parameters
     ----------
     rows : Rows, or what ``orthoprox.blocks.open_rows`` takes
-    centre : bool
+    center : bool
         Whether to subtract the column means.
     scale : {None, "unit", "standard"} or array, shape (n,)
         What every column is divided by: its length, its standard deviation (with the divisor m - 1), or a number given
@@ -44,7 +44,7 @@ class Blocked(LinearMap):
     >>> import numpy as np
     >>> from orthoprox.blocks import open_rows
     >>> from orthoprox.maps import Blocked
-    >>> A = Blocked(open_rows(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 8.0]])), centre=True)
+    >>> A = Blocked(open_rows(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 8.0]])), center=True)
     >>> A(np.eye(2))
     array([[-2., -1.],
            [ 0., -1.],
@@ -54,7 +54,7 @@ class Blocked(LinearMap):
     left: ClassVar[bool] = True
 
     data: Rows
-    centre: bool = False
+    center: bool = False
     scale: Any = None
     norm: float = DERIVED
 
@@ -89,7 +89,7 @@ class Blocked(LinearMap):
 
     @property
     def _centring(self) -> Centring | None:
-        return self.data.centring if self.centre else None
+        return self.data.centring if self.center else None
 
     @property
     def columns(self) -> int:  # type: ignore[override]
@@ -99,7 +99,7 @@ class Blocked(LinearMap):
     def column_squares(self) -> Array:
         """The sums of squares of all columns, shape (n,)."""
         found = self.data.moments
-        squares = np.asarray(found.diagonal) + (0.0 if self.centre else found.rows * found.mean**2)
+        squares = np.asarray(found.diagonal) + (0.0 if self.center else found.rows * found.mean**2)
         unit = np.ldexp(1.0, found.exponent)
         return squares * (unit if self.scale is None else unit / self.scale) ** 2
 
@@ -119,7 +119,7 @@ class Blocked(LinearMap):
 
     def form_gram(self) -> Array:
         found = self.data.second
-        H = found.squares if self.centre else found.squares + found.rows * np.outer(found.mean, found.mean)
+        H = found.squares if self.center else found.squares + found.rows * np.outer(found.mean, found.mean)
         unit = np.ldexp(1.0, found.exponent)
         if self.scale is not None:
             return np.asarray(H * np.outer(unit / self.scale, unit / self.scale))
@@ -135,4 +135,4 @@ class Blocked(LinearMap):
         return self.data.source.entries
 
     def __repr__(self) -> str:
-        return f"Blocked({self.data!r}, centre={self.centre})"
+        return f"Blocked({self.data!r}, center={self.center})"

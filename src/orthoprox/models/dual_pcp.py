@@ -16,7 +16,7 @@ from orthoprox.terms import L1, GroupL2
 NORMS = ("rows", "entries")
 
 
-def dual_pcp(Y: Any, *, codimension: int, norm: str = "rows", normalise: bool = True) -> Problem:
+def dual_pcp(Y: Any, *, codimension: int, norm: str = "rows", normalize: bool = True) -> Problem:
     r"""The orthogonal complement of the subspace that holds most samples.
 
     .. math:: \min_{X'X = I} \tfrac1m \|YX\|_{2,1} = \tfrac1m \sum_i \|X'y_i\|_2
@@ -40,7 +40,7 @@ def dual_pcp(Y: Any, *, codimension: int, norm: str = "rows", normalise: bool = 
     norm : {"rows", "entries"}
         Whether to add up the lengths of the rows of YX or the magnitudes of its entries. The first does not depend on
         the choice of a basis.
-    normalise : bool
+    normalize : bool
         Whether to divide every sample by its length, as the references do; a sample that is zero stays zero.
 
     References
@@ -67,7 +67,7 @@ def dual_pcp(Y: Any, *, codimension: int, norm: str = "rows", normalise: bool = 
     )
     M = Stiefel(n, codimension)
     notes = _notes(B, m)
-    if normalise:
+    if normalize:
         B = unit_rows(B)
     h = GroupL2("rows", weight=1 / m) if norm == "rows" else L1(1 / m)
     return Problem.of(h @ B, over=M, notes=notes)

@@ -19,7 +19,7 @@ from orthoprox.terms._base import SmoothTerm
 from orthoprox.terms._parameters import check_number
 
 
-def robust_subspace(Y: Any, *, n_components: int, normalise: bool = True, smoothing: float | None = None) -> Problem:
+def robust_subspace(Y: Any, *, n_components: int, normalize: bool = True, smoothing: float | None = None) -> Problem:
     r"""The subspace from which the samples have the least sum of distances.
 
     .. math:: \min_{V'V = I} \tfrac1m \sum_i \sqrt{\|y_i\|^2 - \|V'y_i\|^2 + \delta^2}
@@ -37,7 +37,7 @@ def robust_subspace(Y: Any, *, n_components: int, normalise: bool = True, smooth
         The samples as rows, m by n, centred as you wish: the subspace passes through the origin.
     n_components : int
         The dimension d.
-    normalise : bool
+    normalize : bool
         Whether to divide every sample by its length. Distances are then sines of angles, and no sample counts for
         more than another however far away it is; a sample that is zero stays zero.
     smoothing : float, optional
@@ -63,7 +63,7 @@ def robust_subspace(Y: Any, *, n_components: int, normalise: bool = True, smooth
     True
     """
     B, m, n = as_data(Y, "Y")
-    f = SubspaceDistance(unit_rows(B) if normalise else B, smoothing, weight=1 / m)
+    f = SubspaceDistance(unit_rows(B) if normalize else B, smoothing, weight=1 / m)
     return Problem(M=Stiefel(n, n_components), f=f)
 
 

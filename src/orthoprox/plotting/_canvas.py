@@ -29,6 +29,11 @@ def save(canvas: Any, path: Path, *, dpi: int = 150) -> Path:
     return path
 
 
+def inches(figure: Any) -> tuple[float, float]:
+    """Width and height of a figure or a part of one."""
+    return figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
+
+
 def axes(ax: Any, width: float, height: float) -> Any:
     """The given axes, or those of a new pyplot figure, which notebooks show."""
     if ax is None:
@@ -45,4 +50,6 @@ def panels(figure: Any, rows: int, columns: int, width: float, height: float) ->
         figure = pyplot.figure(figsize=(width, height), layout="constrained")
     if not hasattr(figure, "subplots"):
         raise TypeError(f"figure must be a matplotlib Figure or SubFigure; given {type(figure).__name__}.")
+    if not figure.axes and hasattr(figure, "set_layout_engine") and figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")  # names need room beside the axes
     return figure.subplots(rows, columns, squeeze=False)

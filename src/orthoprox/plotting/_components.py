@@ -51,6 +51,15 @@ def names_of(given: Any, names: Sequence[str] | None, n: int) -> list[str]:
     return [str(name) for name in names]
 
 
+def shares_of(given: Any, r: int) -> list[str]:
+    """For each of r components what share of the variance it explains, in words; nothing where that is not known."""
+    shares = getattr(given, "explained_variance_ratio_", None)
+    if shares is None or tuple(np.shape(shares)) != (r,):
+        return [""] * r
+    host = backend_of(shares).to_numpy(shares) if is_array_api_obj(shares) else np.asarray(shares)
+    return [f"{100 * share:.3g} % of the variance" for share in host]
+
+
 def titles_of(titles: Sequence[str] | None, defaults: Sequence[str]) -> list[str]:
     """The given titles, one for each component, else the defaults."""
     if titles is None:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from orthoprox.plotting._canvas import axes
-from orthoprox.plotting._components import checked_count, components_of, matrix, names_of
-from orthoprox.plotting._style import style
+from orthoprox.plotting._components import checked_count, components_of, matrix, names_of, shares_of
+from orthoprox.plotting._style import FAINT, colour_on, ink, paper, style
+from orthoprox.plotting._text import legend
 
 ARROWS = 0.9  # the longest arrow, relative to the farthest sample
+LETTERS = {"fontsize": 8, "ha": "left", "va": "bottom"}
 
 
 def biplot(
@@ -27,7 +29,8 @@ def biplot(
     """Samples as points at their scores, features as arrows along their loadings, for two components.
 
     Arrows have a scale of their own: the longest is nearly as long as the farthest sample is away. A feature that
-    has no loading on either component has no arrow.
+    has no loading on either component has no arrow. Names move apart when the figure is drawn; long ones are shortened,
+    and one for which there is no room is left out.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ def biplot(
         raise ValueError(f"scores must have a column for each of the {r} components; given shape {S.shape}.")
     if len(pair) != 2 or not all(0 <= i < r for i in pair) or pair[0] == pair[1]:
         raise ValueError(f"pair must be two different components from 0 to {r - 1}; given {pair!r}.")
-    names, top = names_of(components, names, n), checked_count(top, "top")
+    names, top, shares = names_of(components, names, n), checked_count(top, "top"), shares_of(components, r)
     points, arrows = S[:, list(pair)], V[list(pair)].T
     ax = axes(ax, 5.5, 5.0)
     _scatter(ax, points, classes)
@@ -79,34 +82,38 @@ def biplot(
     shown = [int(j) for j in np.argsort(-lengths, kind="stable")[:top] if lengths[j] > 0]
     farthest = float(np.linalg.norm(points, axis=1).max())
     scale = ARROWS * (farthest or 1.0) / (float(lengths.max()) or 1.0)
-    for i, j in enumerate(shown):
-        tip = scale * arrows[j]
-        ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "->", "color": "black", "lw": 1.0})
-        ax.annotate(names[j], tip, textcoords="offset points", fontsize=8, rotation_mode="anchor", **_beside(tip, i))
     ax.update_datalim(1.15 * scale * arrows[shown] if shown else [(0, 0)])
     ax.autoscale_view()
-    ax.axhline(0, color="0.8", lw=0.8, zorder=0)
-    ax.axvline(0, color="0.8", lw=0.8, zorder=0)
-    ax.set_xlabel(f"component {pair[0] + 1}")
-    ax.set_ylabel(f"component {pair[1] + 1}")
+    _arrows(ax, scale * arrows[shown], [names[j] for j in shown])
+    for line in (ax.axhline, ax.axvline):
+        line(0, color=FAINT, alpha=0.5, lw=0.8, zorder=0)
+    for i, label in zip(pair, (ax.set_xlabel, ax.set_ylabel), strict=True):
+        label(f"component {i + 1}" + (f" ({shares[i]})" if shares[i] else ""))
     return ax
 
 
-def _beside(tip: Any, i: int) -> dict[str, Any]:
-    """Where a name stands: across its arrow, on alternate sides, because sparse loadings share few directions."""
-    right = i % 2 == 0
-    steep = abs(tip[0]) < abs(tip[1])
-    return {
-        "xytext": (3 if right else -3, 0),
-        "ha": "left" if right else "right",
-        "va": "center",
-        "rotation": 0 if steep else 60,
-    }
+def _arrows(ax: Any, tips: Any, names: Sequence[str]) -> None:
+    """Arrows from the origin, and names with a margin in the colour of the paper, which points do not shine through."""
+    from matplotlib.patheffects import withStroke
+
+    from orthoprox.plotting._drawing import NamesOfArrows
+
+    for tip in tips:
+        ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "->", "color": ink(ax), "lw": 1.0})
+    margin = [withStroke(linewidth=2.5, foreground=paper(ax))]
+    leader = {"arrowstyle": "-", "color": FAINT, "lw": 0.6, "shrinkA": 0, "shrinkB": 0}
+    texts = [
+        ax.annotate(name, tip, (0, 0), textcoords="offset points", arrowprops=leader, parse_math=False, **LETTERS)
+        for name, tip in zip(names, tips, strict=True)
+    ]
+    for text in texts:
+        text.set(path_effects=margin, color=ink(ax), in_layout=False)
+    NamesOfArrows(ax, texts)
 
 
 def _scatter(ax: Any, points: Any, classes: Any) -> None:
     if classes is None:
-        ax.scatter(points[:, 0], points[:, 1], s=12, color="0.55", alpha=0.7, linewidths=0)
+        ax.scatter(points[:, 0], points[:, 1], s=12, color=FAINT, alpha=0.7, linewidths=0)
         return
     kinds = np.asarray(classes)
     if kinds.shape != (len(points),):
@@ -114,5 +121,7 @@ def _scatter(ax: Any, points: Any, classes: Any) -> None:
     for i, kind in enumerate(np.unique(kinds)):
         here = points[kinds == kind]
         colour, _, marker = style(i)
-        ax.scatter(here[:, 0], here[:, 1], s=14, color=colour, marker=marker, alpha=0.6, label=str(kind))
-    ax.legend(fontsize=8)
+        name = str(kind).replace("_", "\u2009_", 1) if str(kind).startswith("_") else str(kind)  # which no legend shows
+        options = {"color": colour_on(ax, colour), "marker": marker, "alpha": 0.6, "label": name}
+        ax.scatter(here[:, 0], here[:, 1], s=14, **options)
+    legend(ax)

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox.plotting._canvas import panels
+from orthoprox.plotting._canvas import inches, panels
 from orthoprox.plotting._components import checked_count, components_of, titles_of
 from orthoprox.plotting._style import signed_image
+from orthoprox.plotting._text import wrap
+
+INCH = 72.0  # points
 
 
 def loadings_images(
@@ -22,7 +25,9 @@ def loadings_images(
     columns: int = 8,
     figure: Any = None,
 ) -> Any:
-    """Each component as an image: dark blue where it is positive, orange where negative, white where zero.
+    r"""Each component as an image: blue where it is positive, orange where negative, white where zero.
+
+    On dark paper zero is black.
 
     Parameters
     ----------
@@ -33,7 +38,7 @@ def loadings_images(
     pixels : array of ints, optional
         Where in the flattened image the features lie, if some pixels were left out; these are white.
     titles : sequence of str, optional
-        One for each component; its number and how many of its loadings are not zero, by default.
+        One for each component; its name and how many of its loadings are not zero, by default.
     columns : int
         Number of images side by side.
     figure : Figure or SubFigure, optional
@@ -51,7 +56,7 @@ def loadings_images(
     >>> from orthoprox.plotting import loadings_images
     >>> axes = loadings_images(np.eye(6), (2, 3), columns=3, figure=Figure())
     >>> len(axes), axes[5].get_title()
-    (6, '6: 1 nonzero')
+    (6, 'component 6\n1 nonzero')
     """
     V = components_of(components)
     r = V.shape[0]
@@ -61,14 +66,17 @@ def loadings_images(
     except TypeError:
         raise ValueError(f"shape must be two whole numbers, height and width; given {shape!r}.") from None
     places = _places(V.shape[1], height, width, pixels)
-    titles = titles_of(titles, [f"{i + 1}: {np.count_nonzero(v)} nonzero" for i, v in enumerate(V)])
+    titles = titles_of(titles, [f"component {i + 1}\n{np.count_nonzero(v)} nonzero" for i, v in enumerate(V)])
     rows = math.ceil(r / columns)
-    grid = panels(figure, rows, columns, 1.3 * columns + 0.2, 1.3 * rows * height / width + 0.25 * rows).ravel()
+    lines = 1 + max(title.count("\n") for title in titles)
+    tall = rows * (1.3 * height / width + 0.15 + 0.15 * lines)
+    grid = panels(figure, rows, columns, 1.3 * columns + 0.2, tall).ravel()
+    most = 0.95 * INCH * inches(grid[0].figure)[0] / columns
     for ax, v, title in zip(grid, V, titles, strict=False):
         image = np.zeros(height * width)
         image[places] = v
         signed_image(ax, image.reshape(height, width))
-        ax.set_title(title, fontsize=8)
+        ax.set_title(wrap(title, most, 8), fontsize=8, parse_math=False)
     for ax in grid[r:]:
         ax.set_axis_off()
     return grid[:r]

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from orthoprox.plotting._canvas import axes
-from orthoprox.plotting._style import curve, style
+from orthoprox.plotting._style import curve, ink, style
+from orthoprox.plotting._text import legend
 
+BOUND = "no components keep more"
+DECADES = 2.5  # over more than these only powers of ten are written
 WIDE = 10  # counts that differ by more than this factor have a logarithmic axis
 
 
@@ -48,23 +51,34 @@ def sparsity_path(path: Any, *, ax: Any = None) -> Any:
     if getattr(path, "upper_bound", None) is not None:
         colour, _, _ = style(0)
         bound = _column(path, "upper_bound")
-        ax.fill_between(
-            x, kept, bound, color=colour, alpha=0.15, linewidth=0, label="up to what any components can keep"
-        )
-        ax.legend(fontsize=8)
+        ax.fill_between(x, kept, bound, facecolor=(colour, 0.25), edgecolor=(colour, 0.7), linewidth=0.6, label=BOUND)
     if getattr(path, "error", None) is not None:
         left_out, spread = 1 - _column(path, "error"), _column(path, "error_se")
         colour, _, _ = style(1)
         curve(ax, x, left_out, style(1), "of samples left out")
         ax.fill_between(x, left_out - spread, left_out + spread, color=colour, alpha=0.2, linewidth=0)
-        ax.axvline(path.best_one_se, color="black", ls=":", lw=1.2, label=f"{path.best_one_se}: as good as the best")
-        ax.legend(fontsize=8)
-    if x[-1] > WIDE * x[0]:
-        ax.set_xscale("log")
+        ax.axvline(path.best_one_se, color=ink(ax), ls=":", lw=1.2, label=f"{path.best_one_se}: as good as the best")
+    if len(ax.get_legend_handles_labels()[0]) > 1:
+        legend(ax)
+    _count_along(ax, x)
     ax.set_xlabel("nonzero loadings")
     ax.set_ylabel("share of the variance kept")
     ax.grid(alpha=0.3)
     return ax
+
+
+def _count_along(ax: Any, x: Any) -> None:
+    """Whole numbers along the axis, few enough not to meet; logarithmic where they differ much."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+
+    if x[-1] > WIDE * x[0]:
+        ax.set_xscale("log")
+        few = np.log10(x[-1] / x[0]) > DECADES
+        ax.xaxis.set_major_locator(LogLocator(10, subs=(1.0,) if few else (1.0, 2.0, 5.0), numticks=6 if few else 12))
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
 
 
 def _column(path: Any, name: str) -> np.ndarray[Any, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import is_array_api_obj, is_numpy_array
 
 from orthoprox._fields import parts
+from orthoprox._html import brief, card
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.manifolds import Stiefel
@@ -160,6 +161,18 @@ class Problem:
                 raise ValueError(
                     f"{name} = {kind} must give an array of the shape it is given, {tuple(at.shape)}; it gave {found}."
                 )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the parts that there are, by kind and shape; nothing is computed."""
+        inner = "X" if isinstance(self.A, Identity) else "A(X)"
+        written = {"f": "+ f(X)", "g": "\u2212 g(X)", "h": f"+ h({inner})"}
+        there = [name for name in written if not isinstance(getattr(self, name), Zero)]
+        formula = " ".join(written[name] for name in there).removeprefix("+ ") or "0"
+        parts = [*there, *(["A"] if "h" in there and inner != "X" else [])]
+        rows = [(name, brief(getattr(self, name))) for name in parts]
+        rows += [("offset", f"{self.offset:.6g}")] if self.offset else []
+        over = f"over X\u2032X = I, X is {self.M.n} by {self.M.r}"
+        return card(f"Problem: minimise {formula} {over}", rows, notes=self.notes)
 
 
 def _as_manifold(over: Any) -> Stiefel:

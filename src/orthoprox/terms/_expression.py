@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+import numpy as np
+from array_api_compat import is_numpy_array
+
 from orthoprox._checks import check_weight
 from orthoprox.maps._base import LinearMap, as_map
+from orthoprox.maps.sparse import is_sparse
 
 if TYPE_CHECKING:
     from orthoprox.terms._base import Term
@@ -65,7 +69,7 @@ class Expression:
 
     def __matmul__(self, A: Any) -> Expression:
         """The expression of A(X): A is a map, an array, a SciPy sparse matrix or a LinearOperator."""
-        A = as_map(A, "A")
+        A = as_map(_as_floats(A), "A")
         bound = (Summand(s, term, A if inner is None else inner @ A) for s, term, inner in self.summands)
         return Expression(tuple(bound), self.constant)
 
@@ -74,6 +78,13 @@ class Expression:
             f"A term comes before @ and the map that it is bound to after it, as in L1() @ B; given "
             f"{type(other).__name__} before it."
         )
+
+
+def _as_floats(A: Any) -> Any:
+    """Whole numbers and truth values, of which differences and choices are made, as floats."""
+    if not (is_numpy_array(A) or is_sparse(A)) or A.dtype.kind not in "biu":
+        return A
+    return A.astype(np.float64)
 
 
 def as_expression(value: Any) -> Expression | None:

@@ -4,7 +4,10 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg";
-  const BOX = { left: 78, right: 885, top: 14, bottom: 415 };
+  const HIDDEN = ["experiment", "dataset", "weight", "kept", "infeasibility", "code"]; // chosen above, or rarely asked for
+  const SHORT = ["criticality", "variance_kept", "seconds"]; // measured roughly, or read roughly
+  const BOX = { left: 92, top: 14 }; // right and bottom follow from the size of the picture
+  const SIZE = { width: 900, height: 460 };
   const hidden = new Set();
   let view = null; // the zoomed part {x0, x1, y0, y1} in units of the data, or null for everything
   let scale = null; // from data to the picture and back
@@ -21,7 +24,8 @@
   // ---------------------------------------------------------------- what is chosen
 
   const experiment = () => data.experiments.find((e) => e.name === $("experiment").value);
-  const spoken = (kept) => (kept === null ? "none" : kept + " nr");
+  const spoken = (kept) => (kept === null ? "none" : Number(kept.toPrecision(4)) + " nr");
+  const last = (path) => path.split(/[\\/]/).pop();
 
   function fill(select, values, words) {
     const before = select.value;
@@ -38,7 +42,7 @@
 
   function offer() {
     const e = experiment();
-    fill($("dataset"), e.datasets);
+    fill($("dataset"), e.datasets, last);
     fill($("weight"), e.weights);
     fill($("kept"), e.kept, spoken);
   }
@@ -87,7 +91,7 @@
       for (let e = Math.ceil(Math.log10(low)); e <= Math.log10(high); e += step) found.push(Math.pow(10, e));
       return found;
     }
-    const rough = (high - low) / 6, power = Math.pow(10, Math.floor(Math.log10(rough)));
+    const rough = (high - low) / Math.max(2, Math.min(6, SIZE.width / 120)), power = Math.pow(10, Math.floor(Math.log10(rough)));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
     const found = [];
     for (let i = Math.ceil(low / step); i * step <= high; i++) found.push(i * step);
@@ -118,11 +122,9 @@
     return element("path", { d: path, ...paint }, parent);
   }
 
-  const inked = (style) => (style.colour === "#000000" ? "ink black" : "ink");
-
   function drawCurve(curve, svg) {
     const style = data.styles[curve.m];
-    const group = element("g", { class: inked(style), "data-method": curve.m, "clip-path": "url(#inside)" }, svg);
+    const group = element("g", { "data-method": curve.m, "clip-path": "url(#inside)" }, svg);
     const placed = points(curve).map(([x, y]) => [scale.x.at(x), scale.y.at(y)]);
     if (!placed.length) return;
     const d = placed.map(([x, y], i) => (i ? "L" : "M") + x.toFixed(1) + "," + y.toFixed(1)).join("");
@@ -133,9 +135,21 @@
     });
   }
 
+  // one unit is one pixel, so that letters keep their size on a small screen
+  function measure(svg) {
+    SIZE.width = Math.max(280, Math.round(svg.clientWidth) || 900);
+    SIZE.height = Math.round(Math.max(280, Math.min(460, 0.55 * SIZE.width)));
+    BOX.left = SIZE.width < 600 ? 74 : 92;
+    BOX.right = SIZE.width - 15;
+    BOX.bottom = SIZE.height - 45;
+    svg.setAttribute("viewBox", `0 0 ${SIZE.width} ${SIZE.height}`);
+    svg.setAttribute("height", SIZE.height);
+  }
+
   function draw() {
     const svg = $("chart");
     svg.replaceChildren();
+    measure(svg);
     const shown = curves().filter((curve) => !hidden.has(curve.m));
     const all = shown.flatMap(points);
     const [x0, x1] = view ? [view.x0, view.x1] : extent(all, 0, "x");
@@ -159,9 +173,12 @@
     }
     const below = $("axis").value === "seconds" ? "seconds in the method" : "iterations";
     element("text", { x: (BOX.left + BOX.right) / 2, y: BOX.bottom + 38, "text-anchor": "middle" }, svg, below);
+    const beside = $("quantity").selectedOptions[0].textContent, middle = (BOX.top + BOX.bottom) / 2;
+    const turned = { x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})`, class: "label-y" };
+    element("text", turned, svg, beside);
     element("rect", { ...frame, class: "frame" }, svg);
     shown.forEach((curve) => drawCurve(curve, svg));
-    if (!shown.length) element("text", { x: 480, y: 210, "text-anchor": "middle" }, svg, "nothing to show for this choice");
+    if (!shown.length) element("text", { x: (BOX.left + BOX.right) / 2, y: middle, "text-anchor": "middle" }, svg, "nothing to show for this choice");
   }
 
   function legend() {
@@ -170,7 +187,7 @@
       button.type = "button";
       button.dataset.method = curve.m;
       button.setAttribute("aria-pressed", String(!hidden.has(curve.m)));
-      const svg = element("svg", { width: 34, height: 12, class: inked(style) }, button);
+      const svg = element("svg", { width: 34, height: 12 }, button);
       element("path", { d: "M0,6H34", stroke: style.colour, "stroke-width": 2, "stroke-dasharray": style.dash }, svg);
       marker(style.marker, 17, 6, svg, style.colour);
       button.append(curve.m);
@@ -187,24 +204,27 @@
 
   const column = (name) => data.columns.indexOf(name);
 
-  function inChoice(row) {
-    return row[column("experiment")] === $("experiment").value && row[column("dataset")] === $("dataset").value &&
-      String(row[column("weight")]) === $("weight").value && String(row[column("kept")]) === $("kept").value;
+  function inChoice([e, d, w, k]) { // by all digits, which the numbers in the table do not have
+    return e === $("experiment").value && d === $("dataset").value && String(w) === $("weight").value && String(k) === $("kept").value;
   }
 
-  function written(value) {
+  function written(value, name) {
     if (value === null) return "-";
     if (typeof value !== "number" || Number.isInteger(value)) return String(value);
     const size = Math.abs(value);
-    return size < 1e-3 || size >= 1e6 ? value.toExponential(2) : String(Number(value.toPrecision(6)));
+    return size < 1e-3 || size >= 1e6 ? value.toExponential(1) : String(Number(value.toPrecision(SHORT.includes(name) ? 3 : 6)));
   }
 
+  const classes = (i) => [HIDDEN.includes(data.columns[i]) ? "choice" : "", data.columns[i] === "method" ? "first" : ""];
+
   function table() {
+    $("table").classList.toggle("all", $("everything").checked);
     const head = document.createElement("tr");
     data.columns.forEach((name, i) => {
       const cell = document.createElement("th");
       cell.textContent = name.replace("_", " ");
       cell.dataset.column = name;
+      cell.className = classes(i).join(" ").trim();
       if (order.column === i) cell.setAttribute("aria-sort", order.down ? "descending" : "ascending");
       cell.addEventListener("click", () => {
         order = { column: i, down: order.column === i && !order.down };
@@ -213,7 +233,7 @@
       head.append(cell);
     });
     $("table").tHead.replaceChildren(head);
-    const rows = data.rows.filter((row) => $("everything").checked || inChoice(row));
+    const rows = data.rows.filter((row, i) => $("everything").checked || inChoice(data.keys[i]));
     if (order.column !== null) {
       const i = order.column, sign = order.down ? -1 : 1;
       rows.sort((a, b) => {
@@ -223,14 +243,54 @@
     }
     $("table").tBodies[0].replaceChildren(...rows.map((row) => {
       const tr = document.createElement("tr");
-      for (const value of row) {
+      row.forEach((value, i) => {
         const cell = document.createElement("td");
-        cell.textContent = written(value);
-        if (typeof value === "string") cell.className = "word";
+        cell.textContent = data.columns[i] === "dataset" ? last(value) : written(value, data.columns[i]);
+        cell.className = [...classes(i), typeof value === "string" ? "word" : ""].join(" ").trim();
         tr.append(cell);
-      }
+      });
       return tr;
     }));
+  }
+
+  // ---------------------------------------------------------------- verdicts
+
+  function prose(id, head, lines) {
+    $(id).hidden = !lines.length;
+    const cell = (name, parts) => {
+      const made = document.createElement(name);
+      made.append(...[parts].flat());
+      return made;
+    };
+    const line = (name, cells) => cell("tr", cells.map((parts) => cell(name, parts)));
+    const table = $(id).querySelector("table");
+    table.tHead.replaceChildren(line("th", head));
+    table.tBodies[0].replaceChildren(...lines.map((cells) => line("td", cells)));
+  }
+
+  function classed(name, text, type) {
+    const made = document.createElement(name);
+    made.textContent = text;
+    if (type) made.className = type;
+    return made;
+  }
+
+  function verdict(word, holds, panels) {
+    const made = classed("span", word, "verdict");
+    if (panels) made.append(" ", classed("small", `${holds} of ${panels}`));
+    return made;
+  }
+
+  function verdicts() {
+    const here = $("experiment").value, groups = (claim) => claim.groups.filter(([e]) => e === here);
+    const head = data.verdicts.length ? groups(data.verdicts[0]).map(([, w, k]) => `weight ${w}, k = ${spoken(k)}`) : [];
+    const lines = data.verdicts.map((claim) => [
+      [claim.statement, document.createElement("br"), classed("span", `Test: ${claim.test}.`, "test")],
+      ...groups(claim).map(([, , , ...found]) => verdict(...found)),
+    ]);
+    prose("verdicts", ["statement", ...head], head.length ? lines : []);
+    const measured = data.analysis.map(([statement, word, what]) => [statement, classed("span", word, "verdict"), what]);
+    prose("analysis", ["statement", "verdict", "measured"], measured);
   }
 
   // ---------------------------------------------------------------- settings
@@ -243,7 +303,9 @@
       dd.textContent = text;
       list.append(dt, dd);
     };
+    const empty = (value) => value === "" || (typeof value === "object" && !Object.keys(value).length);
     for (const [name, value] of Object.entries(experiment().settings)) {
+      if (empty(value)) continue;
       if (name === "methods") for (const [label, line] of Object.entries(value)) add(label, JSON.stringify(line));
       else add(name, typeof value === "string" ? value : JSON.stringify(value));
     }
@@ -258,7 +320,7 @@
 
   function inPicture(event) {
     const svg = $("chart"), box = svg.getBoundingClientRect();
-    const x = (event.clientX - box.left) * 900 / box.width, y = (event.clientY - box.top) * 460 / box.height;
+    const x = (event.clientX - box.left) * SIZE.width / box.width, y = (event.clientY - box.top) * SIZE.height / box.height;
     return [Math.min(BOX.right, Math.max(BOX.left, x)), Math.min(BOX.bottom, Math.max(BOX.top, y))];
   }
 
@@ -294,11 +356,12 @@
 
   // ---------------------------------------------------------------- begin
 
-  function all() { view = null; legend(); draw(); table(); settings(); }
+  function all() { view = null; legend(); draw(); verdicts(); table(); settings(); }
   $("experiment").addEventListener("change", () => { offer(); all(); });
   for (const id of ["dataset", "weight", "kept"]) $(id).addEventListener("change", all);
   for (const id of ["quantity", "axis", "logx", "logy"]) $(id).addEventListener("change", whole);
   $("everything").addEventListener("change", table);
+  window.addEventListener("resize", () => { if (data.experiments.length) draw(); });
   if (data.experiments.length) {
     $("experiment").replaceChildren(...data.experiments.map((e) => new Option(e.title, e.name)));
     offer();
