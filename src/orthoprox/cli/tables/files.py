@@ -40,7 +40,7 @@ def read_sheet(path: Path, reading: Reading) -> Raw:
     with book:
         sheets = [str(name) for name in book.sheet_names]
         name = _sheet(sheets, reading.sheet)
-        frame = book.parse(name, header=None, na_values=list(reading.missing_words))
+        frame = pandas.read_excel(book, sheet_name=name, header=None, na_values=list(reading.missing_words))
     if frame.empty:
         more = f" It has the sheets {listed(map(repr, sheets))}; --sheet names one." if len(sheets) > 1 else ""
         raise DataDamaged(f"The sheet {name!r} of {path.name} is empty.{more}")
