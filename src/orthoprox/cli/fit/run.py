@@ -99,9 +99,8 @@ def _fitted(
         seconds = time.perf_counter() - begin
         scores = _host(model.transform(data))
     components = _host(model.components_)
-    if not hasattr(
-        model, "feature_names_in_"
-    ):  # for its summary; after the data, which have no names, were transformed
+    # for its summary, and only after the data, which may have no names, were transformed
+    if not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
     notes += [in_words_of_options(note) for note in getattr(model, "notes_", ())]
     notes = [note for note in dict.fromkeys(notes) if SPREAD not in note]
