@@ -91,8 +91,7 @@ class SparsePCA(StreamingTransformer):
         The number of searches, each with other candidates; the result that keeps most variance is kept. With
         ``weight``: the number of starts, of which the lowest objective is kept.
     n_jobs : int, optional
-        How many of these run side by side, as in scikit-learn: None for one after the other, -1 for all processors.
-        On a device, and where every product is a pass over blocks of rows, they go one after the other.
+        How many of these run side by side: -1 for all processors; on a device and in passes over blocks always one.
     warm_start : bool
         Whether to start from the components of the last fit, if they have the right shape.
     sketch_size : int, optional
