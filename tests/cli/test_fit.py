@@ -226,7 +226,7 @@ def test_constants_and_nothing(no_pictures, tmp_path):
 def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
     frame.columns = ["alpha <b>", "$beta_1$", *NAMES[2:]]
     frame.assign(same=3).to_csv(tmp_path / "a b.csv", index=False)
-    done = fit("sparse-pca", tmp_path / "a b.csv", "-r", 2, "-k", 5)
+    done = fit("sparse-pca", tmp_path / "a b.csv", "-r", 2, "-k", 9)
     assert done.exit_code == 0, done.stderr
     files = [file for file in FILES if file != "mixing.csv"]
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(files)
@@ -236,12 +236,15 @@ def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
     assert page.count("data:image/png;base64,") == 3 and "alpha &lt;b&gt;" in page and "<b>" not in page
     for words in (
         "&#x27;same&#x27; (constant: 3 everywhere)",
-        "SparsePCA(n_components=2, n_nonzero=5",
+        "SparsePCA(n_components=2, n_nonzero=9",
         "orthoprox fit",
     ):
         assert words in page
     summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
     assert summary["command"].startswith("orthoprox fit sparse-pca '") and summary["path"]["upper_bound"]
+    at = summary["path"]["n_nonzero"].index(9)  # not one of the usual numbers; the star must not lie above the bound
+    kept, bound = summary["path"]["variance_ratio"][at], summary["path"]["upper_bound"][at]
+    assert sum(summary["explained_variance_ratio"]) <= kept + 1e-12 and kept <= bound + 1e-12
     assert summary["versions"]["orthoprox"] == orthoprox.__version__
     for name in ("loadings", "biplot", "path"):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

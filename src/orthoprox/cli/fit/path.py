@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import click
+import numpy as np
 
 from orthoprox import Status
 from orthoprox._fields import replace
@@ -33,7 +34,8 @@ def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str, *, tell
         )
         return replace(fit, notes=(*fit.notes, note))
     if tell:
-        click.echo("The path: about twenty more fits. Ctrl-C leaves it out.", err=True)
+        fits = "twenty" if cv is None else str(20 * (cv + 1))  # those of the path, and of each fold
+        click.echo(f"The path: about {fits} more fits. Ctrl-C leaves it out.", err=True)
     from orthoprox import sparse_pca_path
 
     settings = {name: value for name, value in fit.settings.items() if name not in NOT_OF_A_PATH}
@@ -41,10 +43,20 @@ def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str, *, tell
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # what there is to say the fit has said
-            path: Any = sparse_pca_path(data_of(fit.table), fit.model.n_components_, cv=cv, **settings)
+            path: Any = sparse_pca_path(
+                data_of(fit.table), fit.model.n_components_, n_nonzero=_counts(fit), cv=cv, **settings
+            )
     except KeyboardInterrupt:  # the fit itself is there
         return replace(fit, notes=(*fit.notes, "The path was interrupted, and is left out."))
     return replace(fit, path=path)
+
+
+def _counts(fit: Fit) -> list[int]:
+    """The usual numbers of nonzeros and that of the fit: a bound between two numbers is not one for the fit."""
+    from orthoprox.estimators.path import usual_counts
+
+    r, n = fit.components.shape
+    return sorted({*usual_counts(n, r), int(np.count_nonzero(fit.components))})
 
 
 def _hindrance(fit: Fit) -> str:
