@@ -250,6 +250,19 @@ def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_folds_are_at_random_since_tables_are_sorted(frame, no_pictures, tmp_path):
+    from sklearn.model_selection import KFold
+
+    frame = frame.sort_values("alpha")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    done = fit("sparse-pca", tmp_path / "a.csv", "-r", 1, "-k", 2, "--cv", 3, "--seed", 5, "--json")
+    path = json.loads(done.stdout)["path"]
+    same = {"n_nonzero": path["n_nonzero"], "scale": "standard", "random_state": 5}
+    shuffled = orthoprox.sparse_pca_path(frame, 1, cv=KFold(3, shuffle=True, random_state=5), **same)
+    assert np.allclose(path["error"], shuffled.error, rtol=1e-9)
+    assert not np.allclose(path["error"], orthoprox.sparse_pca_path(frame, 1, cv=3, **same).error, rtol=1e-3)
+
+
 def test_a_failure_leaves_nothing_and_an_earlier_fit_as_it_was(frame, no_pictures, tmp_path, monkeypatch):
     frame.to_csv(tmp_path / "a.csv", index=False)
     there, options = {"a.csv"}, ("-r", 1, "--no-path", "--overwrite")

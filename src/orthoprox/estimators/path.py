@@ -134,7 +134,8 @@ def sparse_pca_path(
         The numbers of nonzeros, or their shares of all entries. Ten in equal ratios by default, from a fiftieth of
         all entries to all of them.
     cv : int or splitter, optional
-        How to cross-validate, as in scikit-learn; without it nothing is cross-validated.
+        How to cross-validate, as in scikit-learn; without it nothing is cross-validated. A number makes folds of
+        samples that follow each other; if samples are sorted, give ``KFold(5, shuffle=True, random_state=0)``.
     **settings
         Further parameters of ``SparsePCA``.
 

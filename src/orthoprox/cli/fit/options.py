@@ -45,7 +45,12 @@ def path_options() -> list[click.Option]:
             default=None,
             help="What each number of nonzeros keeps, with a bound.  [default: if the fit takes less than 1 s]",
         ),
-        click.Option(["--cv"], type=click.IntRange(min=2), metavar="FOLDS", help="Cross-validate the path."),
+        click.Option(
+            ["--cv"],
+            type=click.IntRange(min=2),
+            metavar="FOLDS",
+            help="Cross-validate the path, with folds of samples at random (--seed).",
+        ),
     ]
 
 

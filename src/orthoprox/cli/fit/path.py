@@ -44,11 +44,18 @@ def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str, *, tell
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # what there is to say the fit has said
             path: Any = sparse_pca_path(
-                data_of(fit.table), fit.model.n_components_, n_nonzero=_counts(fit), cv=cv, **settings
+                data_of(fit.table), fit.model.n_components_, n_nonzero=_counts(fit), cv=_folds(cv, fit), **settings
             )
     except KeyboardInterrupt:  # the fit itself is there
         return replace(fit, notes=(*fit.notes, "The path was interrupted, and is left out."))
     return replace(fit, path=path)
+
+
+def _folds(cv: int | None, fit: Fit) -> Any:
+    """Folds of samples at random: files are often sorted, and a fold of one group says nothing of the others."""
+    from sklearn.model_selection import KFold
+
+    return None if cv is None else KFold(cv, shuffle=True, random_state=fit.settings.get("random_state"))
 
 
 def _counts(fit: Fit) -> list[int]:
