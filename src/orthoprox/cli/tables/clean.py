@@ -19,6 +19,7 @@ from orthoprox.cli.tables.layout import distinct_names
 from orthoprox.cli.tables.parts import constant_columns, keep_features, take
 from orthoprox.cli.tables.places import count, letters, listed
 from orthoprox.cli.tables.table import LeftOut, Raw, Table
+from orthoprox.maps.sparse import is_sparse
 
 FEATURES = (
     "gene",
@@ -37,6 +38,13 @@ FEATURES = (
 
 LONGEST = 60
 """Letters of a word that names a row: longer ones are remarks."""
+
+COVARIANCE = (
+    "The table is symmetric, as a matrix of covariances or correlations is, but its rows were taken for samples. "
+    "Components of such a matrix need Python: SparsePCA(...).fit_covariance(frame)."
+)
+SLACK = 1e-6
+"""What rounding may change of a correlation."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,19 @@ def clean(raw: Raw, choice: Choice) -> Table:
         notes = [f"If the rows are features, as the name {name!r} suggests, give --transpose." for name in names[:1]]
         table = replace(table, notes=(*table.notes, *notes))
     refuse_infinite(table)
+    if _is_covariance(table.X):
+        table = replace(table, notes=(*table.notes, COVARIANCE))
     return _without_constants(fill_gaps(table, choice.missing))
+
+
+def _is_covariance(X: Any) -> bool:
+    """Whether numbers are symmetric, and none is larger than the diagonal lets a covariance be."""
+    if is_sparse(X) or X.shape[0] != X.shape[1] or X.shape[0] < 3 or not np.all(np.diag(X) > 0):
+        return False
+    sizes = np.sqrt(np.diag(X))
+    with np.errstate(over="ignore", under="ignore"):
+        R = X / sizes / sizes[:, None]
+        return bool(np.all(np.abs(R) <= 1 + SLACK) and np.all(np.abs(R - R.T) <= SLACK))
 
 
 def _of_columns(raw: Raw, choice: Choice) -> Table:
