@@ -325,7 +325,7 @@ def test_an_estimator_has_its_own_options():
         "sparse-pcb a.csv": "There is no estimator 'sparse-pcb'. Did you mean 'sparse-pca'?",
         "patients.csv": "Name an estimator before the table, as in: orthoprox fit sparse-pca patients.csv",
         "SparsePCA none.csv": "There is no file none.csv.",
-        "xyz a.csv": "No such command 'xyz'",
+        "xyz a.csv": "There is no estimator 'xyz'. There are sparse-pca, nonnegative-pca, ",
         "sparse-pca none.csv -r 0": "'0' is neither a whole number of at least 1 nor a share such as 0.2.",
         "range-ica none.csv --nonzeros 3": "No such option",
         "robust-subspace none.csv --contamination 2": "'2' is neither auto nor a share such as 0.1.",

@@ -72,8 +72,11 @@ class Fits(click.Group):
         if word not in KINDS and (Path(word).suffix or Path(word).exists()):
             ctx.fail(f"Name an estimator before the table, as in: orthoprox fit sparse-pca {word}")
         near = difflib.get_close_matches(word.lower(), KINDS, n=1, cutoff=0.5)
-        if word not in KINDS and near:
-            ctx.fail(f"There is no estimator {word!r}. Did you mean {near[0]!r}?")
+        if word not in KINDS and not word.startswith("-"):
+            ctx.fail(
+                f"There is no estimator {word!r}. "
+                + (f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(KINDS)}.")
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
