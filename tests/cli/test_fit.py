@@ -260,6 +260,8 @@ def test_folds_are_at_random_since_tables_are_sorted(frame, no_pictures, tmp_pat
     same = {"n_nonzero": path["n_nonzero"], "scale": "standard", "random_state": 5}
     shuffled = orthoprox.sparse_pca_path(frame, 1, cv=KFold(3, shuffle=True, random_state=5), **same)
     assert np.allclose(path["error"], shuffled.error, rtol=1e-9)
+    done = fit("sparse-pca", tmp_path / "a.csv", "--cv", len(frame) + 1, "--overwrite")
+    assert f"--cv must be at most the number of samples, {len(frame)}; given {len(frame) + 1}." in done.stderr
     assert not np.allclose(path["error"], orthoprox.sparse_pca_path(frame, 1, cv=3, **same).error, rtol=1e-3)
 
 

@@ -27,6 +27,8 @@ def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str, *, tell
         raise ValueError(f"There is no path {reason}; leave --path and --cv out.")
     if reason:
         return fit
+    if cv is not None and cv > len(fit.table.index):
+        raise ValueError(f"--cv must be at most the number of samples, {len(fit.table.index)}; given {cv}.")
     if not asked and fit.seconds > QUICK:
         note = (
             f"No path was made, since the fit took {fit.seconds:.1f} s and a path takes about twenty times as long; "
