@@ -250,6 +250,28 @@ def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_correlation_matrix_gives_what_its_samples_give(frame, tmp_path):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.cov().to_csv(tmp_path / "c.csv")
+    options = ("-r", 2, "-k", 5, "--overwrite", "--no-path")
+    assert fit("sparse-pca", tmp_path / "a.csv", *options).exit_code == 0
+    names, _, samples = read(tmp_path / "out" / "loadings.csv")
+    done = fit("sparse-pca", tmp_path / "c.csv", *options, "--covariance")
+    assert done.exit_code == 0 and "Read c.csv (commas" in done.stdout and "covariances of 5 features." in done.stdout
+    assert "was taken" not in done.stdout and "Note" not in done.stdout
+    found, _, numbers = read(tmp_path / "out" / "loadings.csv")
+    assert found == names and np.allclose(np.array(numbers, float), np.array(samples, float), atol=1e-8)
+    files = {file.name for file in (tmp_path / "out").iterdir()}
+    assert files == {"loadings.csv", "loadings.png", "summary.json", "report.html"}
+    assert "fit_covariance(C)" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    for more, words in {
+        ("a.csv", "--covariance"): "--covariance takes a dense table with a row and a column for each feature",
+        ("c.csv", "--covariance", "--path"): "There is no path of covariances",
+    }.items():
+        done = fit("sparse-pca", tmp_path / more[0], "--overwrite", *more[1:])
+        assert done.exit_code == 2 and words in done.stderr
+
+
 def test_folds_are_at_random_since_tables_are_sorted(frame, no_pictures, tmp_path):
     from sklearn.model_selection import KFold
 

@@ -139,7 +139,7 @@ def test_a_sentence_says_where(text, read):
 
 
 def test_a_covariance_matrix_is_not_taken_for_samples_without_a_word(read):
-    said = lambda text: any("fit_covariance" in note for note in read(text).notes)
+    said = lambda text: any("--covariance" in note for note in read(text).notes)
     assert said(",x,y,z\nx,4,1.5,0\ny,1.5,9,-2\nz,0,-2,1\n")
     assert said("x,y,z\n1,.5,0\n.5,1,.25\n0,.2500001,1\n")
     assert not said("x,y,z\n1,.5,0\n.5,1,.25\n0,.3,1\n")  # not symmetric

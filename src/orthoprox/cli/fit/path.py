@@ -71,6 +71,8 @@ def _counts(fit: Fit) -> list[int]:
 def _hindrance(fit: Fit) -> str:
     if fit.table.X is None:
         return "of data in blocks"
+    if fit.table.is_covariance:
+        return "of covariances, which hold no samples"
     if fit.model.weight is not None:
         return "with --weight, since a path is over numbers of nonzeros"
     return "with --nonzeros-each" if fit.model.n_nonzero_per_component is not None else ""

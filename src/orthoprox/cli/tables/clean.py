@@ -41,7 +41,7 @@ LONGEST = 60
 
 COVARIANCE = (
     "The table is symmetric, as a matrix of covariances or correlations is, but its rows were taken for samples. "
-    "Components of such a matrix need Python: SparsePCA(...).fit_covariance(frame)."
+    "For components of such a matrix: orthoprox fit sparse-pca with --covariance."
 )
 SLACK = 1e-6
 """What rounding may change of a correlation."""
@@ -56,6 +56,7 @@ class Choice:
     index: str | None = None
     transpose: bool = False
     missing: str | None = None
+    covariance: bool = False
 
 
 def clean(raw: Raw, choice: Choice) -> Table:
@@ -68,9 +69,22 @@ def clean(raw: Raw, choice: Choice) -> Table:
         notes = [f"If the rows are features, as the name {name!r} suggests, give --transpose." for name in names[:1]]
         table = replace(table, notes=(*table.notes, *notes))
     refuse_infinite(table)
+    if choice.covariance:
+        return _of_covariances(table, choice)
     if _is_covariance(table.X):
         table = replace(table, notes=(*table.notes, COVARIANCE))
     return _without_constants(fill_gaps(table, choice.missing))
+
+
+def _of_covariances(table: Table, choice: Choice) -> Table:
+    """The table as covariances, which the estimator checks further."""
+    m, n = table.X.shape
+    if m != n or choice.transpose or choice.missing or is_sparse(table.X):
+        raise ValueError(
+            "--covariance takes a dense table with a row and a column for each feature, without --transpose and "
+            f"--missing; given {count(m, 'row')} and {count(n, 'column')} of numbers. Mend the file."
+        )
+    return replace(table, is_covariance=True)
 
 
 def _is_covariance(X: Any) -> bool:
