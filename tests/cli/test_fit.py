@@ -226,7 +226,7 @@ def test_constants_and_nothing(no_pictures, tmp_path):
 def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
     frame.columns = ["alpha <b>", "$beta_1$", *NAMES[2:]]
     frame.assign(same=3).to_csv(tmp_path / "a b.csv", index=False)
-    done = fit("sparse-pca", tmp_path / "a b.csv", "-r", 2, "-k", 5)
+    done = fit("sparse-pca", tmp_path / "a b.csv", "-r", 2, "-k", 9)
     assert done.exit_code == 0, done.stderr
     files = [file for file in FILES if file != "mixing.csv"]
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(files)
@@ -236,15 +236,55 @@ def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
     assert page.count("data:image/png;base64,") == 3 and "alpha &lt;b&gt;" in page and "<b>" not in page
     for words in (
         "&#x27;same&#x27; (constant: 3 everywhere)",
-        "SparsePCA(n_components=2, n_nonzero=5",
+        "SparsePCA(n_components=2, n_nonzero=9",
         "orthoprox fit",
     ):
         assert words in page
     summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
     assert summary["command"].startswith("orthoprox fit sparse-pca '") and summary["path"]["upper_bound"]
+    at = summary["path"]["n_nonzero"].index(9)  # not one of the usual numbers; the star must not lie above the bound
+    kept, bound = summary["path"]["variance_ratio"][at], summary["path"]["upper_bound"][at]
+    assert sum(summary["explained_variance_ratio"]) <= kept + 1e-12 and kept <= bound + 1e-12
     assert summary["versions"]["orthoprox"] == orthoprox.__version__
     for name in ("loadings", "biplot", "path"):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_correlation_matrix_gives_what_its_samples_give(frame, tmp_path):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.cov().to_csv(tmp_path / "c.csv")
+    options = ("-r", 2, "-k", 5, "--overwrite", "--no-path")
+    assert fit("sparse-pca", tmp_path / "a.csv", *options).exit_code == 0
+    names, _, samples = read(tmp_path / "out" / "loadings.csv")
+    done = fit("sparse-pca", tmp_path / "c.csv", *options, "--covariance")
+    assert done.exit_code == 0 and "Read c.csv (commas" in done.stdout and "covariances of 5 features." in done.stdout
+    assert "was taken" not in done.stdout and "Note" not in done.stdout
+    found, _, numbers = read(tmp_path / "out" / "loadings.csv")
+    assert found == names and np.allclose(np.array(numbers, float), np.array(samples, float), atol=1e-8)
+    files = {file.name for file in (tmp_path / "out").iterdir()}
+    assert files == {"loadings.csv", "loadings.png", "summary.json", "report.html"}
+    assert "fit_covariance(C)" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    for more, words in {
+        ("a.csv", "--covariance"): "--covariance takes a dense table with a row and a column for each feature",
+        ("c.csv", "--covariance", "--path"): "There is no path of covariances",
+    }.items():
+        done = fit("sparse-pca", tmp_path / more[0], "--overwrite", *more[1:])
+        assert done.exit_code == 2 and words in done.stderr
+
+
+def test_folds_are_at_random_since_tables_are_sorted(frame, no_pictures, tmp_path):
+    from sklearn.model_selection import KFold
+
+    frame = frame.sort_values("alpha")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    done = fit("sparse-pca", tmp_path / "a.csv", "-r", 1, "-k", 2, "--cv", 3, "--seed", 5, "--json")
+    path = json.loads(done.stdout)["path"]
+    same = {"n_nonzero": path["n_nonzero"], "scale": "standard", "random_state": 5}
+    shuffled = orthoprox.sparse_pca_path(frame, 1, cv=KFold(3, shuffle=True, random_state=5), **same)
+    assert np.allclose(path["error"], shuffled.error, rtol=1e-9)
+    done = fit("sparse-pca", tmp_path / "a.csv", "--cv", len(frame) + 1, "--overwrite")
+    assert f"--cv must be at most the number of samples, {len(frame)}; given {len(frame) + 1}." in done.stderr
+    assert not np.allclose(path["error"], orthoprox.sparse_pca_path(frame, 1, cv=3, **same).error, rtol=1e-3)
 
 
 def test_a_failure_leaves_nothing_and_an_earlier_fit_as_it_was(frame, no_pictures, tmp_path, monkeypatch):
@@ -309,7 +349,7 @@ def test_an_estimator_has_its_own_options():
         "sparse-pcb a.csv": "There is no estimator 'sparse-pcb'. Did you mean 'sparse-pca'?",
         "patients.csv": "Name an estimator before the table, as in: orthoprox fit sparse-pca patients.csv",
         "SparsePCA none.csv": "There is no file none.csv.",
-        "xyz a.csv": "No such command 'xyz'",
+        "xyz a.csv": "There is no estimator 'xyz'. There are sparse-pca, nonnegative-pca, ",
         "sparse-pca none.csv -r 0": "'0' is neither a whole number of at least 1 nor a share such as 0.2.",
         "range-ica none.csv --nonzeros 3": "No such option",
         "robust-subspace none.csv --contamination 2": "'2' is neither auto nor a share such as 0.1.",

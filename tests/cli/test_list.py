@@ -86,6 +86,9 @@ def test_the_shell_offers_datasets_solvers_and_files(tmp_path, monkeypatch):
     assert offered(["solve", "sparse-pca"]) == plain(*DATASETS, "cells.zarr", "digits.npy", "mine.csv")
     assert offered(["compare"], "./mi") == [("file", "./mi")]  # the shell knows files and folders itself
     assert offered(["compare", "digits"]) == plain(*SOLVERS, "own.py")
+    assert offered(["fit", "sparse-pca", "mine.csv", "--solver"], "oadmm-") == plain(
+        *(name for name in SOLVERS if name.startswith("oadmm-"))
+    )
     assert offered(["compare", "digits", "oadmm"], "spg") == plain(
         *(name for name in SOLVERS if name.startswith("spg"))
     )

@@ -138,6 +138,16 @@ def test_a_sentence_says_where(text, read):
     assert WRONG[text] in str(caught.value)
 
 
+def test_a_covariance_matrix_is_not_taken_for_samples_without_a_word(read):
+    said = lambda text: any("--covariance" in note for note in read(text).notes)
+    assert said(",x,y,z\nx,4,1.5,0\ny,1.5,9,-2\nz,0,-2,1\n")
+    assert said("x,y,z\n1,.5,0\n.5,1,.25\n0,.2500001,1\n")
+    assert not said("x,y,z\n1,.5,0\n.5,1,.25\n0,.3,1\n")  # not symmetric
+    assert not said(",x,y,z\nx,0,3,4\ny,3,0,5\nz,4,5,0\n")  # distances
+    assert not said("x,y,z\n1,2,0\n2,1,.25\n0,.25,1\n")  # a correlation of 2
+    assert not said("x,y,z\n1,.5,0\n.5,-1,.25\n0,.25,1\n")
+
+
 def test_places_of_a_transposed_table_are_those_of_the_file(read):
     text = "gene\ts1\ts2\ts3\nA\t1\t2\t3\nB\t4\t\t9\nC\t5\t5\t1\n"
     with pytest.raises(ValueError, match=r"'B' 1 \(row 3, column C\)\. .* keeps 2 of 3 samples \(columns\)"):

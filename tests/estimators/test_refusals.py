@@ -57,7 +57,10 @@ VALUES = [
     (fit(SparsePCA(1), np.ones((5, 3))), "All features of X are constant"),
     (fit(SparsePCA(1), np.full((10, 3), 0.1)), "All features of X are constant"),  # but for rounding
     (fit(SparsePCA(1), np.ones((1, 3))), "1 sample"),
-    *((fit(SparsePCA(1), kind(HOLES)), "Input X contains NaN") for kind in (pandas.DataFrame, polars.DataFrame)),
+    *(
+        (fit(SparsePCA(1), kind(HOLES)), "Input X contains NaN: 'height' 1 of 3 samples. Leave out such samples")
+        for kind in (pandas.DataFrame, polars.DataFrame)
+    ),
     *(
         (fit(SparsePCA(1), kind(WORDS)), "'name', 'colour' of this frame do not. Leave such columns out")
         for kind in (pandas.DataFrame, polars.DataFrame)

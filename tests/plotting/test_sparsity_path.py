@@ -19,6 +19,7 @@ def test_the_curve_is_the_path():
     ax = sparsity_path(path())
     (line,) = ax.lines
     assert np.array_equal(line.get_xdata(), COUNTS) and np.array_equal(line.get_ydata(), KEPT)
+    assert line.get_markevery() is None  # each point is a fit
     assert ax.get_legend() is None and ax.get_xscale() == "linear"
     assert sparsity_path(path(n_nonzero=[5, 10, 50])).get_xscale() == "linear"
     assert sparsity_path(path(n_nonzero=[5, 10, 51])).get_xscale() == "log"  # counts of many sizes

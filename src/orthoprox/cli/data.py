@@ -49,7 +49,7 @@ def list_data(data_dir: Path | None, as_json: bool) -> None:
     click.echo(json.dumps(rows, indent=2) if as_json else table(rows))
 
 
-@data_command.command(epilog="Example: orthoprox data fetch mnist tdt2")
+@data_command.command(short_help="Download datasets.", epilog="Example: orthoprox data fetch mnist tdt2")
 @click.argument("names", nargs=-1, required=True, shell_complete=complete.datasets)
 @FOLDER
 def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
@@ -76,7 +76,9 @@ def fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
         raise SystemExit(max(failed))
 
 
-@data_command.command(epilog="Example: orthoprox data check mnist --data-dir DIR")
+@data_command.command(
+    short_help="Compare files with their checksums.", epilog="Example: orthoprox data check mnist --data-dir DIR"
+)
 @click.argument("names", nargs=-1, shell_complete=complete.datasets)
 @FOLDER
 def check(names: tuple[str, ...], data_dir: Path | None) -> None:

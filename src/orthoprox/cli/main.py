@@ -18,8 +18,10 @@ from orthoprox.cli.options import COUNT, FOLDER
 from orthoprox.cli.reproduce import reproduce_command
 from orthoprox.cli.solve import solve_command
 
-COMPLETION = """Tab completes commands, datasets, solvers and files after eval "$(_ORTHOPROX_COMPLETE=bash_source
-orthoprox)" in bash, and likewise with zsh_source in zsh and fish_source in fish."""
+COMPLETION = """\b
+Tab completes commands, datasets, solvers and files after, in bash,
+  eval "$(_ORTHOPROX_COMPLETE=bash_source orthoprox)"
+and likewise with zsh_source in zsh and fish_source in fish."""
 
 
 @click.group(
@@ -27,7 +29,11 @@ orthoprox)" in bash, and likewise with zsh_source in zsh and fish_source in fish
 )
 @click.version_option(orthoprox.__version__, prog_name="orthoprox")
 def command() -> None:
-    """Nonsmooth composite optimisation over matrices with orthonormal columns."""
+    """Sparse, nonnegative or robust factors that stay exactly orthonormal.
+
+    For the components of a table: orthoprox fit sparse-pca TABLE. For nonsmooth composite optimisation over matrices
+    with orthonormal columns: solve and compare.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a file name that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")
@@ -41,7 +47,7 @@ command.add_command(reproduce_command)
 command.add_command(solve_command)
 
 
-@command.command()
+@command.command(short_help="Sparse components of handwritten digits, three methods.")
 @click.option("--out", type=FOLDER, default=Path("out"), show_default=True, help="Folder for the figures.")
 @click.option("--components", type=COUNT, default=12, show_default=True, help="How many sparse components.")
 @click.option("--iterations", type=COUNT, default=4000, show_default=True, help="Iterations of each method, at most.")

@@ -24,6 +24,8 @@ from orthoprox.maps import Centred, LinearMap, Matrix, Sparse, Stack
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.maps.sparse import is_sparse
 
+_NAMED = 6  # columns with gaps, at most
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -178,6 +180,7 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
         )
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
         refuse_words(X, error)
+        refuse_gaps(X, error)
         refuse_device(X, error)
         raise
 
@@ -205,6 +208,20 @@ def refuse_words(X: Any, error: Exception) -> None:
         raise ValueError(
             f"Every column must hold numbers; {', '.join(columns)} of this frame {verb} not. "
             "Leave such columns out, or encode them as numbers."
+        ) from error
+
+
+def refuse_gaps(X: Any, error: Exception) -> None:
+    """Raise a sentence that names the columns of a frame with missing values, if there are any."""
+    if "contains NaN" not in str(error):
+        return
+    gaps = {name: int(np.sum(np.isnan(np.asarray(X[name]).astype(np.float64)))) for name in getattr(X, "columns", ())}
+    named = [f"{name!r} {count}" for name, count in gaps.items() if count]
+    if named:
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        raise ValueError(
+            f"Input X contains NaN: {', '.join(named[:_NAMED])}{more} of {len(X)} samples. Leave out such samples or "
+            "columns, or fill the gaps first, for example with sklearn.impute.SimpleImputer."
         ) from error
 
 

@@ -134,7 +134,8 @@ def sparse_pca_path(
         The numbers of nonzeros, or their shares of all entries. Ten in equal ratios by default, from a fiftieth of
         all entries to all of them.
     cv : int or splitter, optional
-        How to cross-validate, as in scikit-learn; without it nothing is cross-validated.
+        How to cross-validate, as in scikit-learn; without it nothing is cross-validated. A number makes folds of
+        samples that follow each other; if samples are sorted, give ``KFold(5, shuffle=True, random_state=0)``.
     **settings
         Further parameters of ``SparsePCA``.
 
@@ -227,10 +228,15 @@ def _fit_one(model: SparsePCA, k: int, X: Any, bounded: bool) -> SparsePCA:
     return model
 
 
+def usual_counts(n: int, r: int) -> list[int]:
+    """Numbers of nonzeros for r components of n features, where nobody names any: in equal ratios, up to all."""
+    return sorted({round(k) for k in np.geomspace(max(r, _LEAST * n * r), n * r, _POINTS)})
+
+
 def _grid(n_nonzero: Sequence[float] | None, n: int, r: int) -> list[int]:
     """The numbers of nonzeros in rising order, each once."""
     if n_nonzero is None:
-        return sorted({round(k) for k in np.geomspace(max(r, _LEAST * n * r), n * r, _POINTS)})
+        return usual_counts(n, r)
     counts = sorted({resolve_total(k, n, r) for k in n_nonzero})
     if not counts:
         raise ValueError("n_nonzero must have at least one number; given none.")

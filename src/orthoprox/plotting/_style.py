@@ -64,10 +64,12 @@ def colour_on(ax: Any, colour: str) -> str:
     return ink(ax) if colour == INK else colour
 
 
-def curve(ax: Any, x: Any, y: Any, look: tuple[str, str, str], label: str | None = None) -> Any:
-    """Draw a line with markers at even distances along the axis, however dense the records."""
+def curve(ax: Any, x: Any, y: Any, look: tuple[str, str, str], label: str | None = None, *, every: bool = False) -> Any:
+    """Draw a line with markers at every point, or at even distances along the axis, however dense the records."""
     colour, dashes, marker = look
-    marks = np.unique(np.searchsorted(x, np.linspace(x[0], x[-1], MARKERS)).clip(0, len(x) - 1)).tolist()
+    marks = (
+        None if every else np.unique(np.searchsorted(x, np.linspace(x[0], x[-1], MARKERS)).clip(0, len(x) - 1)).tolist()
+    )
     options = {"marker": marker, "markevery": marks, "ms": 4, "lw": 1.2, "mfc": "none", "label": label}
     (line,) = ax.plot(x, y, dashes, color=colour_on(ax, colour), **options)
     return line

@@ -47,7 +47,7 @@ def sparsity_path(path: Any, *, ax: Any = None) -> Any:
     if len(kept) != len(x):
         raise ValueError(f"variance_ratio must have a number for each n_nonzero; given {len(kept)} and {len(x)}.")
     ax = axes(ax, 5.5, 4.0)
-    curve(ax, x, kept, style(0), "of the samples")
+    curve(ax, x, kept, style(0), "of the samples", every=True)  # each point is a fit
     if getattr(path, "upper_bound", None) is not None:
         colour, _, _ = style(0)
         bound = _column(path, "upper_bound")
@@ -55,7 +55,7 @@ def sparsity_path(path: Any, *, ax: Any = None) -> Any:
     if getattr(path, "error", None) is not None:
         left_out, spread = 1 - _column(path, "error"), _column(path, "error_se")
         colour, _, _ = style(1)
-        curve(ax, x, left_out, style(1), "of samples left out")
+        curve(ax, x, left_out, style(1), "of samples left out", every=True)
         ax.fill_between(x, left_out - spread, left_out + spread, color=colour, alpha=0.2, linewidth=0)
         ax.axvline(path.best_one_se, color=ink(ax), ls=":", lw=1.2, label=f"{path.best_one_se}: as good as the best")
     if len(ax.get_legend_handles_labels()[0]) > 1:

@@ -21,6 +21,7 @@ from orthoprox.cli.fit.kinds import KINDS, Kind
 from orthoprox.cli.fit.options import (
     block_options,
     choice_of,
+    covariance_options,
     device_options,
     path_options,
     reading_of,
@@ -72,8 +73,11 @@ class Fits(click.Group):
         if word not in KINDS and (Path(word).suffix or Path(word).exists()):
             ctx.fail(f"Name an estimator before the table, as in: orthoprox fit sparse-pca {word}")
         near = difflib.get_close_matches(word.lower(), KINDS, n=1, cutoff=0.5)
-        if word not in KINDS and near:
-            ctx.fail(f"There is no estimator {word!r}. Did you mean {near[0]!r}?")
+        if word not in KINDS and not word.startswith("-"):
+            ctx.fail(
+                f"There is no estimator {word!r}. "
+                + (f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(KINDS)}.")
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -106,7 +110,7 @@ def make_command(name: str, kind: Kind) -> click.Command:
     """The command of one estimator."""
     groups: dict[str, list[click.Option]] = {
         "The fit": options_of(kind.estimator),
-        "The table": table_options(),
+        "The table": [*table_options(), *(covariance_options() if kind.name == "SparsePCA" else [])],
         "The path": path_options() if kind.name == "SparsePCA" else [],
         "Where it runs": [*device_options(), *(block_options() if kind.blocks else [])],
         "The results": result_options(),
@@ -157,7 +161,7 @@ def _fit(kind: Kind, source: Path, values: dict[str, Any]) -> tuple[Any, str]:
     device, library = values["device"], values["library"]
     move = None if device is None and library is None else mover(device, library)
     where = Where(values.get("memory"), start_cluster(values.get("cluster"), values.get("local_workers")))
-    if kind.blocks and is_in_blocks(source, where):
+    if kind.blocks and is_in_blocks(source, where) and not values.get("covariance"):
         rows, table = open_blocks(source, where, values, move)
         scale = scale_of_blocks(kind, values["scale"])
         return fit_rows(kind, rows, table, settings, scale, verbose=verbose), scale

@@ -37,6 +37,13 @@ def table_options() -> list[click.Option]:
     ]
 
 
+def covariance_options() -> list[click.Option]:
+    """What else a table may hold."""
+    return [
+        click.Option(["--covariance"], is_flag=True, help="The table has covariances or correlations, not samples.")
+    ]
+
+
 def path_options() -> list[click.Option]:
     """What every number of nonzeros keeps."""
     return [
@@ -45,7 +52,12 @@ def path_options() -> list[click.Option]:
             default=None,
             help="What each number of nonzeros keeps, with a bound.  [default: if the fit takes less than 1 s]",
         ),
-        click.Option(["--cv"], type=click.IntRange(min=2), metavar="FOLDS", help="Cross-validate the path."),
+        click.Option(
+            ["--cv"],
+            type=click.IntRange(min=2),
+            metavar="FOLDS",
+            help="Cross-validate the path, with folds of samples at random (--seed).",
+        ),
     ]
 
 
@@ -95,4 +107,10 @@ def reading_of(values: dict[str, Any]) -> Reading:
 def choice_of(values: dict[str, Any]) -> Choice:
     """Which part of the table takes part."""
     names = {name: tuple(values[name]) for name in ("only", "drop")}
-    return Choice(**names, index=values["index"], transpose=values["transpose"], missing=values["missing"])
+    return Choice(
+        **names,
+        index=values["index"],
+        transpose=values["transpose"],
+        missing=values["missing"],
+        covariance=values.get("covariance", False),
+    )

@@ -28,12 +28,10 @@ def write_outcome(fit: Fit, out: Path, source: Path, command: str) -> tuple[dict
         "loadings.csv": functools.partial(
             _table, head=["feature", *names], rows=_rows(fit.table.names, fit.components.T)
         ),
-        "scores.csv": functools.partial(
-            _table,
-            head=[fit.table.index_name, *names, *fit.columns],
-            rows=_rows(fit.table.index, fit.scores, *fit.columns.values()),
-        ),
     }
+    if fit.scores is not None:
+        rows = _rows(fit.table.index, fit.scores, *fit.columns.values())
+        parts["scores.csv"] = functools.partial(_table, head=[fit.table.index_name, *names, *fit.columns], rows=rows)
     for name, values in fit.tables.items():
         parts[f"{name}.csv"] = functools.partial(_table, head=["feature", *names], rows=_rows(fit.table.names, values))
     pictures: dict[str, bytes] = {}

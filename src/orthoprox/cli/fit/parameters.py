@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from orthoprox.cli.complete import solvers
 from orthoprox.cli.options import COUNT, NOT_NEGATIVE
 
 SEED = 0
@@ -127,7 +128,8 @@ def options_of(estimator: Any) -> list[click.Option]:
         shown = "" if not one.default or about.default is None else f"  [default: {_word(about.default)}]"
         flag = {"is_flag": True} if one.kind is bool else {"type": one.kind}
         declared = [name, *one.flags]
-        found.append(click.Option(declared, default=None, help=one.help + shown, **flag))
+        offers = solvers if name == "solver" else None
+        found.append(click.Option(declared, default=None, help=one.help + shown, shell_complete=offers, **flag))
     return found
 
 

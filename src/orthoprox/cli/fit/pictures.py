@@ -30,7 +30,7 @@ def draw_pictures(fit: Fit) -> dict[str, bytes]:
     """PNG files by name: loadings, the first two components as a biplot, the path."""
     names = fit.table.names
     parts = {"loadings.png": _loadings(fit, short_names(names, LONGEST["bars"]))}
-    if len(fit.components) > 1:
+    if len(fit.components) > 1 and fit.scores is not None:
         parts["biplot.png"] = _biplot(fit, short_names(names, LONGEST["biplot"]))
     if fit.path is not None:
         parts["path.png"] = _path(fit)

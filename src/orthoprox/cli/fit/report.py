@@ -63,7 +63,8 @@ def report(fit: Fit, summary: Mapping[str, Any], lines: Sequence[str], pictures:
 
 def _facts(fit: Fit, summary: Mapping[str, Any]) -> str:
     """The numbers that one looks for first."""
-    facts = [("samples", f"{len(fit.table.index):,}"), ("features", f"{len(fit.table.names):,}")]
+    samples = [] if fit.table.is_covariance else [("samples", f"{len(fit.table.index):,}")]
+    facts = [*samples, ("features", f"{len(fit.table.names):,}")]
     facts.append(("components", str(len(fit.components))))
     facts.append(("nonzero loadings", f"{np.count_nonzero(fit.components):,} of {fit.components.size:,}"))
     shares = summary.get("explained_variance_ratio")

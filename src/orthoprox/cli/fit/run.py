@@ -41,6 +41,8 @@ class Fit:
     table: Table
     components: Any
     scores: Any
+    """Of every sample; None of covariances."""
+
     columns: dict[str, Any]
     """What else there is to say of every sample, by name."""
 
@@ -95,9 +97,9 @@ def _fitted(
 ) -> Fit:
     begin = time.perf_counter()
     with _told() as notes, _dispatching(dispatch):
-        model.fit(data)
+        (model.fit_covariance if table.is_covariance else model.fit)(data)
         seconds = time.perf_counter() - begin
-        scores = _host(model.transform(data))
+        scores = None if table.is_covariance else _host(model.transform(data))
     components = _host(model.components_)
     # for its summary, and only after the data, which may have no names, were transformed
     if not hasattr(model, "feature_names_in_"):
@@ -204,6 +206,10 @@ def _of_samples(model: Any) -> dict[str, Any]:
 
 def scaling_words(kind: Kind, table: Table, scale: str) -> str:
     """A sentence on units: what was done, and whether it mattered."""
+    if table.is_covariance:
+        if scale == "none":
+            return "Covariances keep their units (--scale none)."
+        return "Covariances were divided by standard deviations into correlations (--scale none: units are kept)."
     if table.X is None:
         spread = ""
     else:
@@ -240,6 +246,11 @@ def python_of(kind: Kind, model: Any, table: Table, scale: str) -> str:
         mean = "with_mean=False" if kind.nonnegative or is_sparse(table.X) else ""
         lines.append("from sklearn.preprocessing import StandardScaler")
         X = f"StandardScaler({mean}).fit_transform(X)"
+    if table.is_covariance:
+        features = count(len(table.names), "feature")
+        return "\n".join(
+            [*lines, "", f"# C: covariances of {features}", f"model = {kind.name}({words}).fit_covariance(C)"]
+        )
     what = "a sparse matrix" if is_sparse(table.X) else "the columns that loadings.csv names"
     shape = count(len(table.index), "sample") + " by " + count(len(table.names), "feature")
     return "\n".join([*lines, "", f"# X: {what}, {shape}", f"model = {kind.name}({words}).fit({X})"])

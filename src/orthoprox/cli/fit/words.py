@@ -61,7 +61,7 @@ def summary_of(fit: Fit, source: Path, command: str) -> dict[str, Any]:
         "python": fit.python,
         "table": {
             "file": str(source),
-            "samples": len(table.index),
+            "samples": None if table.is_covariance else len(table.index),
             "features": len(table.names),
             "index": table.index_name,
             "transposed": table.transposed,
@@ -98,9 +98,10 @@ def opening(fit: Fit, source: Path) -> list[str]:
     if table.transposed:
         how.append("features in rows")
     facts = f" ({', '.join(how)})" if how else ""
-    lines = [
-        f"Read {source.name}{facts}: {count(len(table.index), 'sample')}, {count(len(table.names), 'feature')}.",
-    ]
+    features = count(len(table.names), "feature")
+    if table.is_covariance:
+        return [f"Read {source.name}{facts}: covariances of {features}.", fit.scaling]
+    lines = [f"Read {source.name}{facts}: {count(len(table.index), 'sample')}, {features}."]
     if table.index_name not in ("row", "sample", "observation"):
         lines.append(f"{table.index_name!r} names the samples, and takes no part in the fit.")
     if table.names_from:

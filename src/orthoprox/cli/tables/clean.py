@@ -19,6 +19,7 @@ from orthoprox.cli.tables.layout import distinct_names
 from orthoprox.cli.tables.parts import constant_columns, keep_features, take
 from orthoprox.cli.tables.places import count, letters, listed
 from orthoprox.cli.tables.table import LeftOut, Raw, Table
+from orthoprox.maps.sparse import is_sparse
 
 FEATURES = (
     "gene",
@@ -38,6 +39,13 @@ FEATURES = (
 LONGEST = 60
 """Letters of a word that names a row: longer ones are remarks."""
 
+COVARIANCE = (
+    "The table is symmetric, as a matrix of covariances or correlations is, but its rows were taken for samples. "
+    "For components of such a matrix: orthoprox fit sparse-pca with --covariance."
+)
+SLACK = 1e-6
+"""What rounding may change of a correlation."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -48,6 +56,7 @@ class Choice:
     index: str | None = None
     transpose: bool = False
     missing: str | None = None
+    covariance: bool = False
 
 
 def clean(raw: Raw, choice: Choice) -> Table:
@@ -60,7 +69,32 @@ def clean(raw: Raw, choice: Choice) -> Table:
         notes = [f"If the rows are features, as the name {name!r} suggests, give --transpose." for name in names[:1]]
         table = replace(table, notes=(*table.notes, *notes))
     refuse_infinite(table)
+    if choice.covariance:
+        return _of_covariances(table, choice)
+    if _is_covariance(table.X):
+        table = replace(table, notes=(*table.notes, COVARIANCE))
     return _without_constants(fill_gaps(table, choice.missing))
+
+
+def _of_covariances(table: Table, choice: Choice) -> Table:
+    """The table as covariances, which the estimator checks further."""
+    m, n = table.X.shape
+    if m != n or choice.transpose or choice.missing or is_sparse(table.X):
+        raise ValueError(
+            "--covariance takes a dense table with a row and a column for each feature, without --transpose and "
+            f"--missing; given {count(m, 'row')} and {count(n, 'column')} of numbers. Mend the file."
+        )
+    return replace(table, is_covariance=True)
+
+
+def _is_covariance(X: Any) -> bool:
+    """Whether numbers are symmetric, and none is larger than the diagonal lets a covariance be."""
+    if is_sparse(X) or X.shape[0] != X.shape[1] or X.shape[0] < 3 or not np.all(np.diag(X) > 0):
+        return False
+    sizes = np.sqrt(np.diag(X))
+    with np.errstate(over="ignore", under="ignore"):
+        R = X / sizes / sizes[:, None]
+        return bool(np.all(np.abs(R) <= 1 + SLACK) and np.all(np.abs(R - R.T) <= SLACK))
 
 
 def _of_columns(raw: Raw, choice: Choice) -> Table:

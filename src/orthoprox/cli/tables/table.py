@@ -86,6 +86,8 @@ class Table:
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    is_covariance: bool = False
+    """Whether these are covariances of the features rather than samples."""
 
     def place(self, i: int, j: int) -> str:
         """Where the entry of a sample and a feature is in the file."""
