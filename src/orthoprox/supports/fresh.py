@@ -14,6 +14,7 @@ from orthoprox.supports.points import Points, join, orthonormalise
 _ANEW = 3  # columns made anew at most
 _DENSE = 2  # power steps before entries are dropped
 _TURNS = 6  # steps of the truncated power method: supports hardly change after that
+_SINGULAR = 1e-14  # of the largest eigenvalue of a Gram matrix: directions below it stay short
 
 
 def turned(C: Array, V: Array, allowance: Allowance, most: int, turns: Array) -> Points:
@@ -80,8 +81,9 @@ def _masks(sizes: Array, S: Array, free: Array, allowance: Allowance) -> Array:
 
 def polar(Z: Array) -> Array:
     """The nearest matrices with orthonormal columns, shape (N, n, r)."""
-    U, _, W = np.linalg.svd(Z, full_matrices=False)
-    return np.asarray(U @ W)
+    w, U = np.linalg.eigh(Z.transpose(0, 2, 1) @ Z)
+    floor = _SINGULAR * w[:, -1:] + np.finfo(w.dtype).tiny
+    return np.asarray(Z @ ((U / np.sqrt(np.maximum(w, floor))[:, None, :]) @ U.transpose(0, 2, 1)))
 
 
 def _points(C: Array, Z: Array, S: Array) -> Points:

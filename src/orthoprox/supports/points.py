@@ -9,7 +9,8 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
-from orthoprox.supports.newton import Slots, maximise
+from orthoprox.supports.apart import replace_columns, share_no_row
+from orthoprox.supports.newton import Slots, maximise, variance
 
 _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DEPENDENT = 1e-8  # an eigenvalue of a Gram matrix of unit columns that counts as zero
@@ -49,7 +50,12 @@ class Points:
 
     def improve(self, C: Array, steps: int, *, near: bool = False) -> Points:
         """Newton steps on the supports."""
-        X, values = maximise(C, self.X, Slots.of(self.S), steps, near=near)
+        apart, X, values = share_no_row(self.S), self.X.copy(), self.values.copy()
+        if apart.any():
+            X[apart] = replace_columns(C, X[apart], self.S[apart], np.ones((int(apart.sum()), X.shape[2]), dtype=bool))
+            values[apart] = variance(C, X[apart])
+        if not apart.all():
+            X[~apart], values[~apart] = maximise(C, X[~apart], Slots.of(self.S[~apart]), steps, near=near)
         return Points(X, self.S, values)
 
 
