@@ -66,7 +66,7 @@ def _joint(C: Array, points: Points, S: Array, moves: Moves) -> tuple[Points, Ar
     slots = Slots.of(S)
     X, feasible = restore(_applied(C, points.X[moves.owner], moves), slots)
     X, S, goals = X[feasible], S[feasible], points.values[moves.owner[feasible]]
-    X, values = maximise(C, X, slots.take(feasible), _STEPS, near=True, goals=goals)
+    X, values = maximise(C, X, slots.take(feasible), _STEPS, goals=goals)
     return Points(X, S, values), np.flatnonzero(feasible)
 
 

@@ -17,7 +17,8 @@ from orthoprox.supports.points import Points, join
 from orthoprox.supports.progress import Progress
 
 _STEPS = 4  # of Newton's method before points are compared
-_BETWEEN = 4  # fresh candidates at a total between two levels
+_SHARED = 1.5  # how many times more candidates are exchanged across columns: there are more exchanges to try
+_HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 
 
@@ -47,7 +48,7 @@ class Effort:
     fresh: int = 24
     anew: int = 40
     patience: int = 1
-    race: int = 12
+    race: int = 8
     keep: int = 2
     tries: int = 3
     rounds: int = 10
@@ -104,10 +105,15 @@ class Search:
         self.turns: Array | None = None
 
     def level(self, below: Points | None, allowance: Allowance) -> Points:
-        """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays."""
+        """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays.
+
+        With one entry a column the features of largest variance are best, and there is nothing to exchange.
+        """
         effort, C = self.effort.at(allowance.total), self.C
         grown = None if below is None else grow(C, below, allowance)
         fresh = turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r))
+        if allowance.total == allowance.r:
+            return self._offered(fresh.best(effort.keep))
         apart = one_by_one(DenseCovariance(C), allowance, self.V[:, : allowance.r])
         points = join(grown, fresh, apart, self._near(grown, allowance))
         return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
@@ -137,12 +143,15 @@ class Search:
 
     def share_out(self, below: Points | None, part: Points, allowance: Allowance) -> Points:
         """Exchange across columns: what was below, points with equal caps, and fresh ones."""
+        if allowance.total == allowance.r:
+            return part
         grown = None if below is None else self.climb(below, allowance)
         part = Points(part.X, allowance.choose(np.abs(part.X) + part.S), part.values)
         effort = self.effort.at(allowance.total)
         others = turned(self.C, self.V, allowance, effort.fresh, self._turns(allowance.r))
         near = self._near(join(grown, part), allowance)
-        return self._exchange(join(grown, part, others, near), allowance, effort.race, effort.keep)
+        race = round(_SHARED * effort.race)
+        return self._exchange(join(grown, part, others, near), allowance, race, effort.keep)
 
     def climb(self, below: Points, allowance: Allowance) -> Points:
         """What was below with one entry more at a time.
@@ -152,16 +161,19 @@ class Search:
         below, entries = below.best(1), int(np.count_nonzero(below.S[0]))
         for total in range(entries + 1, allowance.total + 1):
             level = allowance.with_total(total)
-            others = turned(self.C, self.V, level, _BETWEEN, self._turns(level.r))
-            below = self._exchange(join(grow(self.C, below, level), others), level, 1 + _BETWEEN // 2, 1)
+            below = self._exchange(grow(self.C, below, level), level, 1, 1)
         return below
 
     def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
-        effort = self.effort
-        points = points.improve(self.C, _STEPS).best(race)
+        """The best of the points, improved and exchanged; the worst are dropped before that, and after a first step."""
+        effort, C = self.effort, self.C
+        points = points.best(_HEAT * race).improve(C, 1).best(_HEAT * race // 2)
+        points = points.improve(C, _STEPS - 1).best(race)
         if self.progress.tick():
-            points = exchange(self.C, points, allowance, effort.tries, effort.rounds, keep)
-        points = points.best(keep)
+            points = exchange(C, points, allowance, effort.tries, effort.rounds, keep)
+        return self._offered(points.best(keep))
+
+    def _offered(self, points: Points) -> Points:
         self.progress.offer(points)
         return points
 

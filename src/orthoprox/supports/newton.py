@@ -85,13 +85,13 @@ class Slots:
 
 
 def maximise(
-    C: Array, X: Array, slots: Slots, steps: int, *, near: bool = False, goals: Array | None = None
+    C: Array, X: Array, slots: Slots, steps: int, *, goals: Array | None = None
 ) -> tuple[Array, Array]:
     """Improve tr(X'CX) over orthonormal X with these supports; return points and values.
 
-    A Newton step solves for the second-order model in the tangent space. Where the Hessian is not definite, curvatures
-    are taken by their absolute value, so that steps lead away from saddles. Every step is shortened until it improves,
-    so no value ever falls.
+    A Newton step solves for the second-order model in the tangent space. Where that is not as good as a step along the
+    gradient, the Hessian is not definite: curvatures are taken by their absolute value, so that steps lead away from
+    saddles. Every step is shortened until it improves, so no value ever falls.
 
     Parameters
     ----------
@@ -100,15 +100,12 @@ def maximise(
         Orthonormal points with zeros off their supports.
     slots : Slots
     steps : int
-    near : bool
-        Whether the points are near maxima; then curvatures are looked at only where a step is not as good as along the
-        gradient.
     goals : array, shape (N,), optional
         Values that a point has to exceed to be of use. It is given up where the model of a step promises less.
     """
     model = _Model(C, slots)
     values, radius = variance(C, X), np.full(len(X), _RADIUS)
-    live, bent, part = np.arange(len(X)), np.full(len(X), not near), slots
+    live, bent, part = np.arange(len(X)), np.zeros(len(X), dtype=bool), slots
     X = X.copy()
     for _ in range(steps):
         d, inverse, bent[live], promise = model.step(X[live], part, live, bent[live])

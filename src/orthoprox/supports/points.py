@@ -48,14 +48,14 @@ class Points:
         """What their entries are worth."""
         return worth(self.X, self.S, C @ self.X, np.diag(C))
 
-    def improve(self, C: Array, steps: int, *, near: bool = False) -> Points:
-        """Newton steps on the supports."""
+    def improve(self, C: Array, steps: int) -> Points:
+        """Newton steps on the supports; columns that share no row are made best at once."""
         apart, X, values = share_no_row(self.S), self.X.copy(), self.values.copy()
         if apart.any():
             X[apart] = replace_columns(C, X[apart], self.S[apart], np.ones((int(apart.sum()), X.shape[2]), dtype=bool))
             values[apart] = variance(C, X[apart])
         if not apart.all():
-            X[~apart], values[~apart] = maximise(C, X[~apart], Slots.of(self.S[~apart]), steps, near=near)
+            X[~apart], values[~apart] = maximise(C, X[~apart], Slots.of(self.S[~apart]), steps)
         return Points(X, self.S, values)
 
 
