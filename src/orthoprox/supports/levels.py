@@ -116,11 +116,16 @@ class Search:
             return self._offered(fresh.best(effort.keep))
         apart = one_by_one(DenseCovariance(C), allowance, self.V[:, : allowance.r])
         points = join(grown, fresh, apart, self._near(grown, allowance))
-        return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
+        points = self._exchange(points, allowance, effort.race, effort.keep)
+        return self._anew(points, allowance, effort.keep, allowance.r // 2 - 1)
 
     def refine(self, points: Points, allowance: Allowance) -> Points:
-        """Points from elsewhere, exchanged; then columns made anew while that pays."""
-        return self._anew(self._exchange(points, allowance, self.effort.race, self.effort.keep), allowance)
+        """Points from elsewhere, exchanged; then columns made anew while that pays.
+
+        There are no levels to make up for what is missed here, so that more points go on, and for longer.
+        """
+        keep = self.effort.keep + 1
+        return self._anew(self._exchange(points, allowance, self.effort.race, keep), allowance, keep, allowance.r // 2)
 
     def _near(self, grown: Points | None, allowance: Allowance) -> Points | None:
         """Points like those that have grown, with some columns made anew."""
@@ -128,16 +133,16 @@ class Search:
             return None
         return recreated(self.C, self.V, grown, allowance, self.effort.at(allowance.total).anew, self.rng)
 
-    def _anew(self, points: Points, allowance: Allowance) -> Points:
-        """Make columns anew until that fails several times; more columns have more sets to try."""
+    def _anew(self, points: Points, allowance: Allowance, keep: int, pairs: int) -> Points:
+        """Make columns anew until that fails several times; more pairs of columns have more sets to try."""
         effort, failed = self.effort.at(allowance.total), 0
-        most = (effort.patience if allowance.few else effort.patience // 2) * (allowance.r // 2 - 1)
+        most = (effort.patience if allowance.few else effort.patience // 2) * pairs
         while failed < most and not self.progress.ends():
             anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
             if anew is None:
                 break
             before = points.values[0]
-            points = join(points, self._exchange(anew, allowance, effort.race, effort.keep)).best(effort.keep)
+            points = join(points, self._exchange(anew, allowance, effort.race, keep)).best(keep)
             failed = 0 if points.values[0] > before * (1 + 1e-7) else failed + 1
         return points
 
