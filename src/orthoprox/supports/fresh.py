@@ -57,11 +57,14 @@ def recreated(
     X, S = points.X[base], points.S[base]
     sets = [some for size in range(1, min(r, _ANEW) + 1) for some in itertools.combinations(range(r), size)]
     drawn = [sets[i % len(sets)] for i in rng.permutation(max(most, len(sets)))[:most]]
+    # Columns are counted by their variances: equal points may have them in another order.
+    rank = np.argsort(np.argsort(-np.einsum("kij,kij->kj", X, C @ X), axis=1), axis=1)
     free = np.zeros((most, 1, r), dtype=bool)
     for i, columns in enumerate(drawn):
-        free[i, 0, list(columns)] = True
+        free[i, 0] = np.isin(rank[i], columns)
     fixed = np.where(free, 0.0, X)
-    Z = (V @ rng.standard_normal((most, V.shape[1], r))) * free
+    turns = np.take_along_axis(rng.standard_normal((most, V.shape[1], r)), rank[:, None, :], axis=2)
+    Z = (V @ turns) * free
     for step in range(_DENSE + _TURNS):
         Y = C @ Z
         Y = (Y - fixed @ (fixed.transpose(0, 2, 1) @ Y)) * free

@@ -15,6 +15,7 @@ from orthoprox.supports.newton import Slots, maximise, variance
 _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DEPENDENT = 1e-8  # an eigenvalue of a Gram matrix of unit columns that counts as zero
 _FEASIBLE = 1e-8  # how far from orthonormal a point may be
+_DIGITS = 7  # of values that are compared
 _LEFT = 1e-3  # of a column that is made orthogonal to others: with less, the support does not allow it
 
 
@@ -35,14 +36,10 @@ class Points:
         return Points(self.X[which], self.S[which], self.values[which])
 
     def best(self, most: int) -> Points:
-        """The best few, none of them twice: equal values are taken for equal points."""
-        keep: list[int] = []
-        for i in np.argsort(-self.values, kind="stable"):
-            if not keep or self.values[keep[-1]] - self.values[i] > 1e-7 * abs(self.values[i]):
-                keep.append(int(i))
-            if len(keep) == most:
-                break
-        return self.take(np.asarray(keep, dtype=int))
+        """The best few, none of them twice: equal values are taken for equal points, of which the first stays."""
+        rounded = _rounded(self.values)
+        _, first = np.unique(-rounded, return_index=True)
+        return self.take(first[:most])
 
     def worth(self, C: Array) -> Worth:
         """What their entries are worth."""
@@ -59,6 +56,11 @@ class Points:
         return Points(X, self.S, values)
 
 
+def _rounded(values: Array) -> Array:
+    """Values to compare: what rounding adds must not decide between points that are equally good."""
+    return np.round(values / max(float(np.max(np.abs(values), initial=0.0)), np.finfo(values.dtype).tiny), _DIGITS)
+
+
 def join(*parts: Points | None) -> Points:
     """All points of several."""
     there = [part for part in parts if part is not None]
@@ -68,16 +70,16 @@ def join(*parts: Points | None) -> Points:
 def advance(points: Points, moved: Points, owner: Array, least: float, keep: int) -> tuple[Points, Array]:
     """Move each point to the best of those it owns if that gains; drop the worse half until ``keep`` are left.
 
-    Returns the points and which of them have moved. Gains of less than the share ``least`` are rounding.
+    Returns the points and which of them have moved. Gains of less than the share ``least`` are rounding: of points that
+    are equally good the first one counts.
     """
     X, S, values, live = points.X.copy(), points.S.copy(), points.values.copy(), np.zeros(len(points), dtype=bool)
-    for i in np.argsort(moved.values, kind="stable"):  # the best one of each owner comes last
-        c = owner[i]
+    for i, c in enumerate(owner):
         if moved.values[i] > values[c] * (1 + least):
             X[c], S[c], values[c], live[c] = moved.X[i], moved.S[i], moved.values[i], True
     first = np.arange(len(values))
     if len(values) > keep:
-        first = np.argsort(-values, kind="stable")[: max(keep, len(values) // 2)]
+        first = np.argsort(-_rounded(values), kind="stable")[: max(keep, len(values) // 2)]
     return Points(X, S, values).take(first), live[first]
 
 
