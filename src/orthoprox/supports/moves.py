@@ -58,7 +58,9 @@ def promising(C: Array, points: Points, allowance: Allowance, tries: int, hope: 
     kinds = [_swaps(free, slots, tries), _takeovers(swaps, free, slots, values, owner, tries)]
     if allowance.slack:
         kinds += _shifts(values, points.S, owner, allowance, tries)
-    every = Moves(*(np.concatenate([getattr(k, name) for k in kinds]) for name in ("owner", "estimate", "leave", "enter")))
+    every = Moves(
+        *(np.concatenate([getattr(k, name) for k in kinds]) for name in ("owner", "estimate", "leave", "enter"))
+    )
     every = every.take(every.estimate > -hope * points.values[every.owner])
     order = np.lexsort((-every.estimate, every.owner))
     whose = every.owner[order]
@@ -111,7 +113,7 @@ def _swaps(free: Array, slots: Slots, tries: int) -> Moves:
 
 def _takeovers(swaps: Array, free: Array, slots: Slots, values: Worth, owner: Array, tries: int) -> Moves:
     """A column takes a row from another one, which takes a free one in its place."""
-    N, p, n = swaps.shape
+    N, p, _ = swaps.shape
     rows, columns, index = slots.rows, slots.columns, slots.index
     instead = np.argmax(free, axis=2)
     price = np.take_along_axis(free, instead[:, :, None], axis=2)[:, :, 0]
@@ -133,8 +135,8 @@ def _shifts(values: Worth, S: Array, owner: Array, allowance: Allowance, tries: 
     loss = np.where(counts > 1, values.loss, np.inf)
     room = counts < np.asarray(allowance.caps)
     k, i, j, lost = _best(-loss, tries)
-    l, row, q, gained = _best(np.where((barred > 0) | ~room, -np.inf, gain), tries)
-    a, b = np.nonzero((k[:, None] == l) & (j[:, None] != q))
+    other, row, q, gained = _best(np.where((barred > 0) | ~room, -np.inf, gain), tries)
+    a, b = np.nonzero((k[:, None] == other) & (j[:, None] != q))
     across = Moves(k[a], lost[a] + gained[b], _pair(i[a], j[a]), _pair(row[b], q[b]))
     there = np.take_along_axis(loss, owner, axis=2)
     known = (barred == 1) & room & np.isfinite(there)

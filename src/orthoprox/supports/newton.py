@@ -84,9 +84,7 @@ class Slots:
         return first * R[:, b] + second * R[:, a]
 
 
-def maximise(
-    C: Array, X: Array, slots: Slots, steps: int, *, goals: Array | None = None
-) -> tuple[Array, Array]:
+def maximise(C: Array, X: Array, slots: Slots, steps: int, *, goals: Array | None = None) -> tuple[Array, Array]:
     """Improve tr(X'CX) over orthonormal X with these supports; return points and values.
 
     A Newton step solves for the second-order model in the tangent space. Where that is not as good as a step along the
@@ -212,9 +210,7 @@ class _Model:
         self.top = float(np.linalg.norm(C))
 
     def step(self, X: Array, slots: Slots, which: Array, bent: Array) -> tuple[Array, Array, Array, Array]:
-        """A tangent step for each point, the pseudo-inverse of the Jacobian, where the Hessian is not definite, and
-        what the model gains.
-        """
+        """A tangent step for each point, the pseudo-inverse of the Jacobian, where curvature is bad, and a promise."""
         J, p = slots.jacobian(X), slots.rows.shape[1]
         K = _solve(_gram(J), J)
         N = J.transpose(0, 2, 1) @ K  # the projection onto the normal space
