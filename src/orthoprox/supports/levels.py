@@ -16,6 +16,7 @@ from orthoprox.supports.fresh import recreated, turned
 from orthoprox.supports.points import Points, join
 from orthoprox.supports.progress import Progress
 
+_REAL = 1e-8  # of the variance: a gain that is not rounding
 _STEPS = 4  # of Newton's method before points are compared
 _SHARED = 1.5  # how many times more candidates are exchanged across columns: there are more exchanges to try
 _HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
@@ -176,7 +177,21 @@ class Search:
         points = points.improve(C, _STEPS - 1).best(race)
         if self.progress.tick():
             points = exchange(C, points, allowance, effort.tries, effort.rounds, keep)
-        return self._offered(points.best(keep))
+        return self._offered(self._refilled(points.best(keep), allowance))
+
+    def _refilled(self, points: Points, allowance: Allowance) -> Points:
+        """The points, or better ones with other entries in place of those that constraints hold at zero.
+
+        Two columns may take the same row, of which one loses it again: the next turn finds another one for that.
+        """
+        for _ in range(allowance.r):
+            if np.count_nonzero(points.X) == np.count_nonzero(points.S):
+                break
+            filled = grow(self.C, Points(points.X, points.X != 0, points.values), allowance).improve(self.C, _STEPS)
+            if not np.max(filled.values) > points.values[0] * (1 + _REAL):
+                break
+            points = join(filled, points).best(len(points))
+        return points
 
     def _offered(self, points: Points) -> Points:
         self.progress.offer(points)

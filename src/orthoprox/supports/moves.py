@@ -53,7 +53,7 @@ def promising(C: Array, points: Points, allowance: Allowance, tries: int, hope: 
     """The few moves of each point with the best estimates; none that would lose more than a share of the variance."""
     values, slots = points.worth(C), Slots.of(points.S)
     swaps = _swap_table(C, points, values, slots)
-    owner = np.argmax((points.X != 0)[:, :, None, :] & (values.apart > 0)[:, None, :, :], axis=3)  # the first of them
+    owner = np.argmax(points.S[:, :, None, :] & (values.apart > 0)[:, None, :, :], axis=3)  # the first of them
     free = np.where(values.owners.transpose(0, 2, 1)[slots.index, slots.columns] > 0, -np.inf, swaps)
     kinds = [_swaps(free, slots, tries), _takeovers(swaps, free, slots, values, owner, tries)]
     if allowance.slack:

@@ -16,6 +16,7 @@ _RIDGE = 1e-12  # beside the squares of entries of X: two columns that share no 
 _SHIFT = 1e-9  # of the norm of C
 _FEASIBLE = 1e-9  # how far from orthonormal a point may be on the way
 _CHORDS = 3  # steps with the Jacobian of the point before, which cost little
+_ZERO = 1e-9  # an entry of a unit column this small is rounding
 _FAR = 10.0  # a point this far off is given up
 _RESTORE = 6  # Gauss-Newton steps, which converge quadratically
 _FLAT = 1e-7  # of the value: after a step that gains less, the next one would gain about the square of it
@@ -126,6 +127,7 @@ def maximise(C: Array, X: Array, slots: Slots, steps: int, *, goals: Array | Non
             live, part = live[going], part.take(going)
         if len(live) == 0:
             break
+    X[np.abs(X) <= _ZERO] = 0.0  # an entry that constraints hold at zero: it must not look as if columns shared a row
     return X, values
 
 

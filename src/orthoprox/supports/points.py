@@ -156,7 +156,7 @@ def worth(X: Array, S: Array, CX: Array, diagonal: Array) -> Worth:
     squares = X * X
     loss = np.where(S, squares * (lam[:, None, :] - d) / np.maximum(1.0 - squares, _ZERO), np.inf)
     gain = np.where(S, -np.inf, plane_gain(lam[:, None, :], d, G))
-    there = (X != 0).astype(X.dtype)
+    there = S.astype(X.dtype)
     apart = np.asarray(there.transpose(0, 2, 1) @ there == 0, dtype=X.dtype)
     return Worth(lam, G, loss, gain, apart, there @ apart)
 
