@@ -23,7 +23,7 @@ EFFORTS = {
 _INCLUDED = {"thorough": ("balanced", "thorough")}
 """Searches that an effort consists of: what takes longest never keeps less than the default."""
 _FEATURES = 100  # the most for a search level by level
-_LEVEL_COLUMNS = 5  # and columns: beyond, supports found for the whole matrix are better
+_LEVEL_COLUMNS = 6  # and columns: beyond, supports found for the whole matrix are better
 _COLUMNS = 10  # the most for joint Newton steps, whose constraints are half their square
 _ENTRIES = 100  # and entries, with whose cube these steps grow
 _FORMED = 1000  # the most features of a covariance that is formed
