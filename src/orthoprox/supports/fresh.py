@@ -14,6 +14,7 @@ from orthoprox.supports.points import Points, join, orthonormalise
 _ANEW = 3  # columns made anew at most
 _DENSE = 2  # power steps before entries are dropped
 _TURNS = 6  # steps of the truncated power method: supports hardly change after that
+_DIGITS = 9  # of variances that are compared
 _SINGULAR = 1e-14  # of the largest eigenvalue of a Gram matrix: directions below it stay short
 
 
@@ -38,7 +39,9 @@ def singles(diagonal: Array, columns: Array, allowance: Allowance) -> Points:
         C, by whose columns the supports are filled up.
     allowance : Allowance
     """
-    first = np.argsort(-diagonal, kind="stable")[: allowance.r]
+    # Variances that are equal up to rounding, as in a correlation matrix, are told apart by the lengths of columns.
+    rounded = np.round(diagonal / max(float(np.max(diagonal)), np.finfo(diagonal.dtype).tiny), _DIGITS)
+    first = np.lexsort((-np.linalg.norm(columns, axis=0), -rounded))[: allowance.r]
     X = np.zeros((1, len(diagonal), allowance.r))
     X[0, first, np.arange(allowance.r)] = 1.0
     sizes = np.abs(columns[:, first])

@@ -102,7 +102,9 @@ def orthonormalise(Z: Array, S: Array) -> tuple[Array, Array, Array]:
     T = np.ascontiguousarray(S.transpose(0, 2, 1))
     X = np.where(T, Z.transpose(0, 2, 1), 0.0)  # a column of a point is contiguous here
     there = np.ones(len(X), dtype=bool)
-    order = np.argsort(-np.linalg.norm(X, axis=2), axis=1, kind="stable")
+    lengths = np.linalg.norm(X, axis=2)
+    longest = np.maximum(lengths.max(axis=1, keepdims=True, initial=0.0), np.finfo(X.dtype).tiny)
+    order = np.argsort(-np.round(lengths / longest, _DIGITS), axis=1, kind="stable")  # columns may be equally long
     every = np.arange(len(X))
     for place in range(X.shape[1]):
         j = order[:, place]
