@@ -49,7 +49,7 @@ class Effort:
     fresh: int = 24
     anew: int = 40
     patience: int = 1
-    race: int = 8
+    race: int = 12
     keep: int = 2
     tries: int = 3
     rounds: int = 10
