@@ -104,18 +104,18 @@ def test_a_warm_start_with_fewer_nonzeros_begins_with_the_largest_of_the_last_fi
     assert np.count_nonzero(start) <= most and np.all(V[start != 0] != 0)
 
 
-@pytest.mark.parametrize("moment", [1, 2, 5, 9])
+@pytest.mark.parametrize("moment", [0, 1, 2, 5, 9])
 def test_ctrl_c_in_a_search_keeps_the_best_so_far(moment, monkeypatch):
     X, calls = planted()[0], []
 
     def interrupted(*given):
         calls.append(given)
-        if len(calls) == moment:
+        if len(calls) == max(moment, 1):
             raise KeyboardInterrupt
         return exchange(*given)
 
-    monkeypatch.setattr("orthoprox.supports.levels.exchange", interrupted)
-    if moment == 1:  # there is nothing to keep yet
+    monkeypatch.setattr(f"orthoprox.supports.levels.{'exchange' if moment else 'turned'}", interrupted)
+    if moment == 0:  # before the first level there is nothing to keep
         with pytest.raises(KeyboardInterrupt):
             SparsePCA(3, n_nonzero=9).fit(X)
         return
@@ -162,6 +162,7 @@ def test_counts_are_kept_exactly_f_is_stationary_on_them_and_a_greedy_support_is
         assert np.count_nonzero(V) == wish["n_nonzero"]
     else:  # caps hold in their order, and the components stand in it where others would have more variance
         assert np.all(np.count_nonzero(V, axis=0) == caps)
+    assert np.min(np.abs(V[V != 0])) > 1e-9  # none that constraints hold at zero
     kept, order = fitted.explained_variance_, range(3)
     assert all(kept[i] >= kept[j] for i in order for j in order if i < j and (caps is None or caps[i] == caps[j]))
     support = (V != 0).astype(float)

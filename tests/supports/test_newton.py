@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from orthoprox.supports.apart import replace_columns, share_no_row
 from orthoprox.supports.newton import Slots, maximise, restore, variance
 from orthoprox.supports.points import orthonormalise, plane_gain, worth
 
@@ -64,6 +65,31 @@ def test_one_column_ends_at_the_leading_eigenvector_of_its_block():
     _, values = maximise(C, X, Slots.of(S), 60)
     for s, value in zip(S[:, :, 0], values, strict=True):
         assert value == pytest.approx(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1], rel=1e-8)
+
+
+def test_columns_that_share_no_row_are_leading_eigenvectors_of_their_blocks():
+    C, _, _ = some_points(6)
+    S = np.zeros((2, 9, 3), dtype=bool)
+    S[0, [0, 1, 2, 3], 0] = S[0, [4, 5], 1] = S[0, 6, 2] = True  # counts differ, so that blocks are padded
+    S[1, [0, 8], 0] = S[1, [2, 5, 7], 1] = S[1, [1, 3], 2] = True
+    assert share_no_row(S).all() and not share_no_row(S | S[::-1]).any()
+    X = replace_columns(C, np.zeros(S.shape), S, np.ones((2, 3), dtype=bool))
+    assert np.all(X[~S] == 0) and np.all(gap(X) <= 1e-12)
+    for value, s in zip(variance(C, X), S, strict=True):
+        tops = [np.linalg.eigvalsh(C[np.ix_(rows, rows)])[-1] for rows in s.T]
+        assert value == pytest.approx(sum(tops), rel=1e-12)
+    assert np.array_equal(replace_columns(-C, X, S, np.zeros((2, 3), dtype=bool)), X)  # no column has changed
+    y = replace_columns(-C, X, S, np.ones((2, 3), dtype=bool))  # padding is below the least eigenvalue too
+    assert np.all(y[~S] == 0) and np.all(gap(y) <= 1e-12)
+
+
+def test_a_point_that_cannot_reach_its_goal_is_given_up():
+    C, X, S = some_points(7)
+    ends = maximise(C, X, Slots.of(S), 40)[1]
+    goals = np.where(np.arange(len(X)) % 2 == 0, variance(C, X), 100 * ends)
+    Y, values = maximise(C, X, Slots.of(S), 40, goals=goals)
+    assert np.array_equal(values[::2], ends[::2]) and np.array_equal(Y[1::2], X[1::2])
+    assert np.all(ends > 1.01 * variance(C, X))
 
 
 def test_gains_and_losses_are_those_of_the_plane():

@@ -19,7 +19,7 @@ from orthoprox.estimators._device import host_result, is_elsewhere, start_for
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
-from orthoprox.supports import Progress, find_components
+from orthoprox.supports import EFFORTS, Effort, Progress, find_components, included
 
 
 def covariance_of(data: Samples) -> Covariance:
@@ -34,7 +34,13 @@ def covariance_of(data: Samples) -> Covariance:
 
 
 def search_run(
-    estimator: Any, data: Samples, problem: Problem, allowance: Allowance, seed: int, start: Array | None
+    estimator: Any,
+    data: Samples,
+    problem: Problem,
+    allowance: Allowance,
+    seed: int,
+    start: Array | None,
+    effort: Effort | None = None,
 ) -> Result[Any]:
     """A search, and its best point measured by the problem; Ctrl-C keeps the best so far, if there is one.
 
@@ -48,13 +54,14 @@ def search_run(
     seed : int
     start : array, shape (n, r), optional
         A point to improve, in place of a search from scratch.
+    effort : Effort, optional
+        In place of the estimator's.
     """
+    effort = estimator.effort if effort is None else effort
     progress = Progress(most=estimator.max_iter)
     status = Status.STALLED  # the search came to its own end, unless something ends it
     try:
-        find_components(
-            covariance_of(data), allowance, effort=estimator.effort, seed=seed, start=start, progress=progress
-        )
+        find_components(covariance_of(data), allowance, effort=effort, seed=seed, start=start, progress=progress)
     except KeyboardInterrupt:
         if progress.best is None:
             raise
@@ -94,9 +101,13 @@ def _from_solver(estimator: Any, data: Samples, problem: Problem, seed: int, *, 
     stages = estimator._stages(data, problem, X0, warm=warm)
     solved = run_stages(stages, X0, lambda result: result, verbose=bool(estimator.verbose))
     allowance = estimator._allowance(data)
-    begun = [_exact.polish_to_count(problem, solved, estimator._count(data), estimator.tol)]
+    polished, part = _exact.polish_to_count(problem, solved, estimator._count(data), estimator.tol), None
     if allowance.slack:
-        caps = allowance.equal_caps()
-        part = _exact.polish_to_count(problem, solved, list(caps.level()), estimator.tol)
-        begun.append(search_run(estimator, data, problem, caps, seed, part.X))
-    return [*begun, *(search_run(estimator, data, problem, allowance, seed, one.X) for one in begun)]
+        part = _exact.polish_to_count(problem, solved, list(allowance.equal_caps().level()), estimator.tol)
+    found = [polished]
+    for effort in (EFFORTS[name] for name in included(estimator.effort)):
+        begun = [polished]
+        if part is not None:
+            begun.append(search_run(estimator, data, problem, allowance.equal_caps(), seed, part.X, effort))
+        found += [*begun[1:], *(search_run(estimator, data, problem, allowance, seed, b.X, effort) for b in begun)]
+    return found

@@ -78,8 +78,8 @@ class SparsePCA(StreamingTransformer):
     effort : {"fast", "balanced", "thorough"}
         How far the search for the places of a number of nonzeros goes: how many candidates it makes at each level, how
         many of them it follows, and how often it exchanges entries. ``fast`` takes about half the time of
-        ``balanced``, ``thorough`` several times as long. ``thorough`` also takes up to a few seconds to improve
-        ``upper_bound_``.
+        ``balanced``, ``thorough`` several times as long; it searches as ``balanced`` does first, so that it never keeps
+        less. ``thorough`` also takes up to a few seconds to improve ``upper_bound_``.
     solver : str or Solver
         "auto" for the search, and for the default method with ``weight``; or the name of a method in
         ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.

@@ -25,7 +25,7 @@ def one_by_one(C: Covariance, allowance: Allowance, X: Array) -> Points:
     Z, free = np.zeros((1, C.n, allowance.r)), np.ones(C.n, dtype=bool)
     order = np.linalg.norm(C.product(X), axis=1)
     pool = _long_columns(C)
-    columns = np.abs(C.product(_units(C.n, pool)))
+    columns = np.abs(C.columns(pool))
     for j in sorted(range(allowance.r), key=lambda j: -caps[j]):
         if np.count_nonzero(free) < caps[j]:
             break

@@ -14,6 +14,8 @@ from orthoprox.supports.points import Points, join, orthonormalise
 _ANEW = 3  # columns made anew at most
 _DENSE = 2  # power steps before entries are dropped
 _TURNS = 6  # steps of the truncated power method: supports hardly change after that
+_DIGITS = 9  # of variances that are compared
+_SINGULAR = 1e-14  # of the largest eigenvalue of a Gram matrix: directions below it stay short
 
 
 def turned(C: Array, V: Array, allowance: Allowance, most: int, turns: Array) -> Points:
@@ -37,7 +39,9 @@ def singles(diagonal: Array, columns: Array, allowance: Allowance) -> Points:
         C, by whose columns the supports are filled up.
     allowance : Allowance
     """
-    first = np.argsort(-diagonal, kind="stable")[: allowance.r]
+    # Variances that are equal up to rounding, as in a correlation matrix, are told apart by the lengths of columns.
+    rounded = np.round(diagonal / max(float(np.max(diagonal)), np.finfo(diagonal.dtype).tiny), _DIGITS)
+    first = np.lexsort((-np.linalg.norm(columns, axis=0), -rounded))[: allowance.r]
     X = np.zeros((1, len(diagonal), allowance.r))
     X[0, first, np.arange(allowance.r)] = 1.0
     sizes = np.abs(columns[:, first])
@@ -56,11 +60,14 @@ def recreated(
     X, S = points.X[base], points.S[base]
     sets = [some for size in range(1, min(r, _ANEW) + 1) for some in itertools.combinations(range(r), size)]
     drawn = [sets[i % len(sets)] for i in rng.permutation(max(most, len(sets)))[:most]]
+    # Columns are counted by their variances: equal points may have them in another order.
+    rank = np.argsort(np.argsort(-np.einsum("kij,kij->kj", X, C @ X), axis=1), axis=1)
     free = np.zeros((most, 1, r), dtype=bool)
     for i, columns in enumerate(drawn):
-        free[i, 0, list(columns)] = True
+        free[i, 0] = np.isin(rank[i], columns)
     fixed = np.where(free, 0.0, X)
-    Z = (V @ rng.standard_normal((most, V.shape[1], r))) * free
+    turns = np.take_along_axis(rng.standard_normal((most, V.shape[1], r)), rank[:, None, :], axis=2)
+    Z = (V @ turns) * free
     for step in range(_DENSE + _TURNS):
         Y = C @ Z
         Y = (Y - fixed @ (fixed.transpose(0, 2, 1) @ Y)) * free
@@ -80,8 +87,9 @@ def _masks(sizes: Array, S: Array, free: Array, allowance: Allowance) -> Array:
 
 def polar(Z: Array) -> Array:
     """The nearest matrices with orthonormal columns, shape (N, n, r)."""
-    U, _, W = np.linalg.svd(Z, full_matrices=False)
-    return np.asarray(U @ W)
+    w, U = np.linalg.eigh(Z.transpose(0, 2, 1) @ Z)
+    floor = _SINGULAR * w[:, -1:] + np.finfo(w.dtype).tiny
+    return np.asarray(Z @ ((U / np.sqrt(np.maximum(w, floor))[:, None, :]) @ U.transpose(0, 2, 1)))
 
 
 def _points(C: Array, Z: Array, S: Array) -> Points:

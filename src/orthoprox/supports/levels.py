@@ -16,8 +16,10 @@ from orthoprox.supports.fresh import recreated, turned
 from orthoprox.supports.points import Points, join
 from orthoprox.supports.progress import Progress
 
+_REAL = 1e-8  # of the variance: a gain that is not rounding
 _STEPS = 4  # of Newton's method before points are compared
-_BETWEEN = 4  # fresh candidates at a total between two levels
+_SHARED = 1.5  # how many times more candidates are exchanged across columns: there are more exchanges to try
+_HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 
 
@@ -104,17 +106,27 @@ class Search:
         self.turns: Array | None = None
 
     def level(self, below: Points | None, allowance: Allowance) -> Points:
-        """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays."""
+        """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays.
+
+        With one entry a column the features of largest variance are best, and there is nothing to exchange.
+        """
         effort, C = self.effort.at(allowance.total), self.C
         grown = None if below is None else grow(C, below, allowance)
         fresh = turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r))
+        if allowance.total == allowance.r:
+            return self._offered(fresh.best(effort.keep))
         apart = one_by_one(DenseCovariance(C), allowance, self.V[:, : allowance.r])
         points = join(grown, fresh, apart, self._near(grown, allowance))
-        return self._anew(self._exchange(points, allowance, effort.race, effort.keep), allowance)
+        points = self._exchange(points, allowance, effort.race, effort.keep)
+        return self._anew(points, allowance, effort.keep, allowance.r // 2 - 1)
 
     def refine(self, points: Points, allowance: Allowance) -> Points:
-        """Points from elsewhere, exchanged; then columns made anew while that pays."""
-        return self._anew(self._exchange(points, allowance, self.effort.race, self.effort.keep), allowance)
+        """Points from elsewhere, exchanged; then columns made anew while that pays.
+
+        There are no levels to make up for what is missed here, so that more points go on, and for longer.
+        """
+        keep = self.effort.keep + 1
+        return self._anew(self._exchange(points, allowance, self.effort.race, keep), allowance, keep, allowance.r // 2)
 
     def _near(self, grown: Points | None, allowance: Allowance) -> Points | None:
         """Points like those that have grown, with some columns made anew."""
@@ -122,27 +134,30 @@ class Search:
             return None
         return recreated(self.C, self.V, grown, allowance, self.effort.at(allowance.total).anew, self.rng)
 
-    def _anew(self, points: Points, allowance: Allowance) -> Points:
-        """Make columns anew until that fails several times; more columns have more sets to try."""
+    def _anew(self, points: Points, allowance: Allowance, keep: int, pairs: int) -> Points:
+        """Make columns anew until that fails several times; more pairs of columns have more sets to try."""
         effort, failed = self.effort.at(allowance.total), 0
-        most = (effort.patience if allowance.few else effort.patience // 2) * (allowance.r // 2 - 1)
+        most = (effort.patience if allowance.few else effort.patience // 2) * pairs
         while failed < most and not self.progress.ends():
             anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
             if anew is None:
                 break
             before = points.values[0]
-            points = join(points, self._exchange(anew, allowance, effort.race, effort.keep)).best(effort.keep)
+            points = join(points, self._exchange(anew, allowance, effort.race, keep)).best(keep)
             failed = 0 if points.values[0] > before * (1 + 1e-7) else failed + 1
         return points
 
     def share_out(self, below: Points | None, part: Points, allowance: Allowance) -> Points:
         """Exchange across columns: what was below, points with equal caps, and fresh ones."""
+        if allowance.total == allowance.r:
+            return part
         grown = None if below is None else self.climb(below, allowance)
         part = Points(part.X, allowance.choose(np.abs(part.X) + part.S), part.values)
         effort = self.effort.at(allowance.total)
         others = turned(self.C, self.V, allowance, effort.fresh, self._turns(allowance.r))
         near = self._near(join(grown, part), allowance)
-        return self._exchange(join(grown, part, others, near), allowance, effort.race, effort.keep)
+        race = round(_SHARED * effort.race)
+        return self._exchange(join(grown, part, others, near), allowance, race, effort.keep)
 
     def climb(self, below: Points, allowance: Allowance) -> Points:
         """What was below with one entry more at a time.
@@ -152,16 +167,33 @@ class Search:
         below, entries = below.best(1), int(np.count_nonzero(below.S[0]))
         for total in range(entries + 1, allowance.total + 1):
             level = allowance.with_total(total)
-            others = turned(self.C, self.V, level, _BETWEEN, self._turns(level.r))
-            below = self._exchange(join(grow(self.C, below, level), others), level, 1 + _BETWEEN // 2, 1)
+            below = self._exchange(grow(self.C, below, level), level, 1, 1)
         return below
 
     def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
-        effort = self.effort
-        points = points.improve(self.C, _STEPS).best(race)
+        """The best of the points, improved and exchanged; the worst are dropped before that, and after a first step."""
+        effort, C = self.effort, self.C
+        points = points.best(_HEAT * race).improve(C, 1).best(_HEAT * race // 2)
+        points = points.improve(C, _STEPS - 1).best(race)
         if self.progress.tick():
-            points = exchange(self.C, points, allowance, effort.tries, effort.rounds, keep)
-        points = points.best(keep)
+            points = exchange(C, points, allowance, effort.tries, effort.rounds, keep)
+        return self._offered(self._refilled(points.best(keep), allowance))
+
+    def _refilled(self, points: Points, allowance: Allowance) -> Points:
+        """The points, or better ones with other entries in place of those that constraints hold at zero.
+
+        Two columns may take the same row, of which one loses it again: the next turn finds another one for that.
+        """
+        for _ in range(allowance.r):
+            if np.count_nonzero(points.X) == np.count_nonzero(points.S):
+                break
+            filled = grow(self.C, Points(points.X, points.X != 0, points.values), allowance).improve(self.C, _STEPS)
+            if not np.max(filled.values) > points.values[0] * (1 + _REAL):
+                break
+            points = join(filled, points).best(len(points))
+        return points
+
+    def _offered(self, points: Points) -> Points:
         self.progress.offer(points)
         return points
 

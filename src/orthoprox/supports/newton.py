@@ -16,8 +16,11 @@ _RIDGE = 1e-12  # beside the squares of entries of X: two columns that share no 
 _SHIFT = 1e-9  # of the norm of C
 _FEASIBLE = 1e-9  # how far from orthonormal a point may be on the way
 _CHORDS = 3  # steps with the Jacobian of the point before, which cost little
+_ZERO = 1e-9  # an entry of a unit column this small is rounding
 _FAR = 10.0  # a point this far off is given up
 _RESTORE = 6  # Gauss-Newton steps, which converge quadratically
+_FLAT = 1e-7  # of the value: after a step that gains less, the next one would gain about the square of it
+_PROMISE = 4.0  # a Newton step may gain this many times what its model says
 
 
 @lru_cache
@@ -38,7 +41,8 @@ class Slots:
         """The entries of masks, shape (N, n, r), that all have the same number of entries."""
         N, _, r = S.shape
         _, rows, columns = np.nonzero(S)
-        return Slots(rows.reshape(N, -1), columns.reshape(N, -1), r)
+        p = len(rows) // max(N, 1)
+        return Slots(rows.reshape(N, p), columns.reshape(N, p), r)
 
     def take(self, which: Array) -> Slots:
         return Slots(self.rows[which], self.columns[which], self.r)
@@ -81,12 +85,12 @@ class Slots:
         return first * R[:, b] + second * R[:, a]
 
 
-def maximise(C: Array, X: Array, slots: Slots, steps: int, *, near: bool = False) -> tuple[Array, Array]:
+def maximise(C: Array, X: Array, slots: Slots, steps: int, *, goals: Array | None = None) -> tuple[Array, Array]:
     """Improve tr(X'CX) over orthonormal X with these supports; return points and values.
 
-    A Newton step solves for the second-order model in the tangent space. Where the Hessian is not definite, curvatures
-    are taken by their absolute value, so that steps lead away from saddles. Every step is shortened until it improves,
-    so no value ever falls.
+    A Newton step solves for the second-order model in the tangent space. Where that is not as good as a step along the
+    gradient, the Hessian is not definite: curvatures are taken by their absolute value, so that steps lead away from
+    saddles. Every step is shortened until it improves, so no value ever falls.
 
     Parameters
     ----------
@@ -95,16 +99,21 @@ def maximise(C: Array, X: Array, slots: Slots, steps: int, *, near: bool = False
         Orthonormal points with zeros off their supports.
     slots : Slots
     steps : int
-    near : bool
-        Whether the points are near maxima; then curvatures are looked at only where a step is not as good as along the
-        gradient.
+    goals : array, shape (N,), optional
+        Values that a point has to exceed to be of use. It is given up where the model of a step promises less.
     """
     model = _Model(C, slots)
     values, radius = variance(C, X), np.full(len(X), _RADIUS)
-    live, bent, part = np.arange(len(X)), np.full(len(X), not near), slots
+    live, bent, part = np.arange(len(X)), np.zeros(len(X), dtype=bool), slots
     X = X.copy()
     for _ in range(steps):
-        d, inverse, bent[live] = model.step(X[live], part, live, bent[live])
+        d, inverse, bent[live], promise = model.step(X[live], part, live, bent[live])
+        if goals is not None:
+            hope = values[live] + _PROMISE * promise > goals[live]
+            if not hope.all():
+                live, part, d, inverse = live[hope], part.take(hope), d[hope], inverse[hope]
+            if len(live) == 0:
+                break
         length = np.linalg.norm(d, axis=1)
         d *= np.minimum(1.0, radius[live] / np.maximum(length, 1e-300))[:, None]
         Y, feasible = restore(part.add(X[live], d), part, inverse)
@@ -113,11 +122,12 @@ def maximise(C: Array, X: Array, slots: Slots, steps: int, *, near: bool = False
         gained = np.where(better, new - values[live], 0.0)
         X[live[better]], values[live[better]] = Y[better], new[better]
         radius[live] = np.where(better, np.minimum(2 * radius[live], 1.0), np.minimum(length, radius[live]) / 4)
-        going = np.where(better, gained > 1e-10 * values[live], radius[live] > 1e-3)
+        going = np.where(better, gained > _FLAT * values[live], radius[live] > 1e-3)
         if not going.all():
             live, part = live[going], part.take(going)
         if len(live) == 0:
             break
+    X[np.abs(X) <= _ZERO] = 0.0  # an entry that constraints hold at zero: it must not look as if columns shared a row
     return X, values
 
 
@@ -199,10 +209,10 @@ class _Model:
         same = columns[:, :, None] == columns[:, None, :]
         self.blocks = C[rows[:, :, None], rows[:, None, :]] * same
         self.shared = rows[:, :, None] == rows[:, None, :]
-        self.top = float(np.linalg.norm(C, 2)) if C.shape[0] <= 500 else float(np.max(np.sum(np.abs(C), axis=1)))
+        self.top = float(np.linalg.norm(C))
 
-    def step(self, X: Array, slots: Slots, which: Array, bent: Array) -> tuple[Array, Array, Array]:
-        """A tangent step for each point, the pseudo-inverse of the Jacobian, and where the Hessian is not definite."""
+    def step(self, X: Array, slots: Slots, which: Array, bent: Array) -> tuple[Array, Array, Array, Array]:
+        """A tangent step for each point, the pseudo-inverse of the Jacobian, where curvature is bad, and a promise."""
         J, p = slots.jacobian(X), slots.rows.shape[1]
         K = _solve(_gram(J), J)
         N = J.transpose(0, 2, 1) @ K  # the projection onto the normal space
@@ -220,7 +230,8 @@ class _Model:
         if bent.any():
             d[bent], definite = self._flip(A[bent], g[bent])
             bent[bent] = ~definite
-        return d - np.einsum("kpq,kq->kp", N, d), K, bent
+        d = d - np.einsum("kpq,kq->kp", N, d)
+        return d, K, bent, np.einsum("kp,kp->k", g, d)
 
     def _flip(self, A: Array, g: Array) -> tuple[Array, Array]:
         """Newton's steps with the absolute values of the curvatures, and where these were positive."""

@@ -9,11 +9,13 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
-from orthoprox.supports.newton import Slots, maximise
+from orthoprox.supports.apart import replace_columns, share_no_row
+from orthoprox.supports.newton import Slots, maximise, variance
 
 _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DEPENDENT = 1e-8  # an eigenvalue of a Gram matrix of unit columns that counts as zero
 _FEASIBLE = 1e-8  # how far from orthonormal a point may be
+_DIGITS = 7  # of values that are compared
 _LEFT = 1e-3  # of a column that is made orthogonal to others: with less, the support does not allow it
 
 
@@ -34,23 +36,29 @@ class Points:
         return Points(self.X[which], self.S[which], self.values[which])
 
     def best(self, most: int) -> Points:
-        """The best few, none of them twice: equal values are taken for equal points."""
-        keep: list[int] = []
-        for i in np.argsort(-self.values, kind="stable"):
-            if not keep or self.values[keep[-1]] - self.values[i] > 1e-7 * abs(self.values[i]):
-                keep.append(int(i))
-            if len(keep) == most:
-                break
-        return self.take(np.asarray(keep, dtype=int))
+        """The best few, none of them twice: equal values are taken for equal points, of which the first stays."""
+        rounded = _rounded(self.values)
+        _, first = np.unique(-rounded, return_index=True)
+        return self.take(first[:most])
 
     def worth(self, C: Array) -> Worth:
         """What their entries are worth."""
         return worth(self.X, self.S, C @ self.X, np.diag(C))
 
-    def improve(self, C: Array, steps: int, *, near: bool = False) -> Points:
-        """Newton steps on the supports."""
-        X, values = maximise(C, self.X, Slots.of(self.S), steps, near=near)
+    def improve(self, C: Array, steps: int) -> Points:
+        """Newton steps on the supports; columns that share no row are made best at once."""
+        apart, X, values = share_no_row(self.S), self.X.copy(), self.values.copy()
+        if apart.any():
+            X[apart] = replace_columns(C, X[apart], self.S[apart], np.ones((int(apart.sum()), X.shape[2]), dtype=bool))
+            values[apart] = variance(C, X[apart])
+        if not apart.all():
+            X[~apart], values[~apart] = maximise(C, X[~apart], Slots.of(self.S[~apart]), steps)
         return Points(X, self.S, values)
+
+
+def _rounded(values: Array) -> Array:
+    """Values to compare: what rounding adds must not decide between points that are equally good."""
+    return np.round(values / max(float(np.max(np.abs(values), initial=0.0)), np.finfo(values.dtype).tiny), _DIGITS)
 
 
 def join(*parts: Points | None) -> Points:
@@ -62,16 +70,16 @@ def join(*parts: Points | None) -> Points:
 def advance(points: Points, moved: Points, owner: Array, least: float, keep: int) -> tuple[Points, Array]:
     """Move each point to the best of those it owns if that gains; drop the worse half until ``keep`` are left.
 
-    Returns the points and which of them have moved. Gains of less than the share ``least`` are rounding.
+    Returns the points and which of them have moved. Gains of less than the share ``least`` are rounding: of points that
+    are equally good the first one counts.
     """
     X, S, values, live = points.X.copy(), points.S.copy(), points.values.copy(), np.zeros(len(points), dtype=bool)
-    for i in np.argsort(moved.values, kind="stable"):  # the best one of each owner comes last
-        c = owner[i]
+    for i, c in enumerate(owner):
         if moved.values[i] > values[c] * (1 + least):
             X[c], S[c], values[c], live[c] = moved.X[i], moved.S[i], moved.values[i], True
     first = np.arange(len(values))
     if len(values) > keep:
-        first = np.argsort(-values, kind="stable")[: max(keep, len(values) // 2)]
+        first = np.argsort(-_rounded(values), kind="stable")[: max(keep, len(values) // 2)]
     return Points(X, S, values).take(first), live[first]
 
 
@@ -94,7 +102,9 @@ def orthonormalise(Z: Array, S: Array) -> tuple[Array, Array, Array]:
     T = np.ascontiguousarray(S.transpose(0, 2, 1))
     X = np.where(T, Z.transpose(0, 2, 1), 0.0)  # a column of a point is contiguous here
     there = np.ones(len(X), dtype=bool)
-    order = np.argsort(-np.linalg.norm(X, axis=2), axis=1, kind="stable")
+    lengths = np.linalg.norm(X, axis=2)
+    longest = np.maximum(lengths.max(axis=1, keepdims=True, initial=0.0), np.finfo(X.dtype).tiny)
+    order = np.argsort(-np.round(lengths / longest, _DIGITS), axis=1, kind="stable")  # columns may be equally long
     every = np.arange(len(X))
     for place in range(X.shape[1]):
         j = order[:, place]
@@ -148,7 +158,7 @@ def worth(X: Array, S: Array, CX: Array, diagonal: Array) -> Worth:
     squares = X * X
     loss = np.where(S, squares * (lam[:, None, :] - d) / np.maximum(1.0 - squares, _ZERO), np.inf)
     gain = np.where(S, -np.inf, plane_gain(lam[:, None, :], d, G))
-    there = (X != 0).astype(X.dtype)
+    there = S.astype(X.dtype)
     apart = np.asarray(there.transpose(0, 2, 1) @ there == 0, dtype=X.dtype)
     return Worth(lam, G, loss, gain, apart, there @ apart)
 

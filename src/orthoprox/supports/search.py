@@ -20,8 +20,10 @@ EFFORTS = {
     "thorough": Effort(fresh=64, anew=80, patience=4, race=32, keep=4, tries=6, rounds=20),
 }
 """How far a search goes."""
+_INCLUDED = {"thorough": ("balanced", "thorough")}
+"""Searches that an effort consists of: what takes longest never keeps less than the default."""
 _FEATURES = 100  # the most for a search level by level
-_LEVEL_COLUMNS = 5  # and columns: beyond, supports found for the whole matrix are better
+_LEVEL_COLUMNS = 6  # and columns: beyond, supports found for the whole matrix are better
 _COLUMNS = 10  # the most for joint Newton steps, whose constraints are half their square
 _ENTRIES = 100  # and entries, with whose cube these steps grow
 _FORMED = 1000  # the most features of a covariance that is formed
@@ -65,6 +67,7 @@ def find_components(
     allowance : Allowance
         How many nonzeros there may be.
     effort : {"fast", "balanced", "thorough"} or Effort
+        How far it goes; ``thorough`` searches as ``balanced`` does first, and the better result stays.
     seed : int
         For the random turns of candidates.
     start : array, shape (n, r), optional
@@ -84,15 +87,30 @@ def find_components(
     array([[ True,  True, False],
            [False, False,  True]])
     """
-    effort = EFFORTS[effort] if isinstance(effort, str) else effort
     progress = Progress() if progress is None else progress
-    rng = np.random.default_rng(seed)
+    start = None if start is None else np.asarray(start, dtype=np.float64)
+    efforts = [EFFORTS[name] for name in included(effort)] if isinstance(effort, str) else [effort]
+    for one in efforts:
+        _find(C, allowance, one, seed, start, progress)
+    assert progress.best is not None  # one was offered
+    return progress.best
+
+
+def included(effort: str) -> tuple[str, ...]:
+    """The efforts of the searches that an effort consists of."""
+    return _INCLUDED.get(effort, (effort,))
+
+
+def _find(
+    C: Covariance, allowance: Allowance, effort: Effort, seed: int, start: Array | None, progress: Progress
+) -> None:
+    """One search, among features that matter and then among those that would gain."""
     inside = first_features(C, allowance)
     if start is not None:
-        start = np.asarray(start, dtype=np.float64)
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
     part = _enter(C, inside, progress)
     if start is None:
+        rng = np.random.default_rng(seed)
         progress.offer(_search(part, _cut(allowance, part.n), effort, rng, progress))
     else:
         progress.offer(_improve(part, start[inside], allowance, effort, progress))
@@ -102,11 +120,9 @@ def find_components(
         more = entering_features(C, X, inside, allowance)
         if len(more) == 0 or progress.ends():
             break
-        inside = np.union1d(inside, more)
+        inside = np.union1d(inside, np.union1d(more, np.flatnonzero(np.any(X != 0, axis=1))))
         part = _enter(C, inside, progress)
         progress.offer(_improve(part, X[inside], allowance, effort, progress))
-    assert progress.best is not None
-    return progress.best
 
 
 def _search(
