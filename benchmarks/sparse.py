@@ -76,8 +76,8 @@ shared out freely. Beside, in parentheses, are seconds of processor time on one 
 - **bound** is the lower of the two of `variance_bound` with efforts `fast` and `balanced`, `fast` alone beyond 1,000
   features, and of what PCA keeps, where that is quickly known; their seconds are beside. The **gap** between it and
   ours, as a share of ours, has two causes: ours may be too low, and the bound too high.
-- **highest** says whether no orthonormal method, no figure of msPCA (to three decimals) and no components that a bound
-  has met keep more than ours, up to one part in a million.
+- **highest** says whether no other orthonormal method, no figure of msPCA (to three decimals) and no components that a
+  bound has met keep more than ours, up to one part in a million.
 
 Variances depend on the machine through rounding alone, but rounding may tip a search to another support;
 `benchmarks/robust_answers.py` measures how often. Seconds depend on the machine.

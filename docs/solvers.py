@@ -34,7 +34,8 @@ Made by `python docs/solvers.py --seconds {seconds:g}`, {side_by_side}: from one
 common start, with each method's default settings, until Crit is at most 1e-6 or {seconds:g} seconds or 20 000 steps are
 over. A cell has the final objective, Crit and the number of iterations, counted as products with the data; *refused*
 means outside the method's scope, a star that it has no theory there. Local minima differ: a lower objective from one
-start does not make a method better. The problems are in `benchmarks/_problems.py`.
+start does not make a method better. The problems are in `benchmarks/_problems.py`; `--solvers oadmm,madmm`
+prints the rows of these alone.
 """
 
 
@@ -42,13 +43,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time, one thread each")
+    parser.add_argument("--solvers", help="only these rows, as in oadmm,madmm: printed, and not written")
     given = parser.parse_args()
-    kinds = list(problems())
-    jobs = [(name, kind, given.seconds) for name in SOLVERS for kind in kinds]
+    kinds, names = list(problems()), given.solvers.split(",") if given.solvers else list(SOLVERS)
+    jobs = [(name, kind, given.seconds) for name in names for kind in kinds]
     cells = dict(zip(jobs, _pool.in_order(cell, jobs, given.jobs), strict=True))
     head = ["", *kinds]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    lines += [f"| `{name}` | {' | '.join(cells[name, kind, given.seconds] for kind in kinds)} |" for name in SOLVERS]
+    lines += [f"| `{name}` | {' | '.join(cells[name, kind, given.seconds] for kind in kinds)} |" for name in names]
+    if given.solvers:
+        print("\n".join(lines))
+        return
     words = {"seconds": given.seconds, "side_by_side": _pool.side_by_side(given.jobs)}
     text = INTRODUCTION.format(solver_list=table(solver_rows()), **words) + "\n" + "\n".join(lines) + "\n"
     (HERE / "solvers.md").write_text(text)

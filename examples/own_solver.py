@@ -6,14 +6,17 @@ A solver is settings, a scope and one step. This one takes projected gradient st
 """
 
 import sys
-from collections import namedtuple
+from typing import NamedTuple
 
 from orthoprox import SOLVERS, Solver
 from orthoprox.cli.main import command
-from orthoprox.problem import Certificate
+from orthoprox.problem import Certificate, Point
 from orthoprox.solvers import Scope
 
-Where = namedtuple("Where", "t at")
+
+class Where(NamedTuple):
+    t: int
+    at: Point
 
 
 class Smoothed(Solver):

@@ -86,7 +86,10 @@ TYPES = [
     (lambda: Problem.of(L1(), over=(6, 2, 1)), r"over must be a Stiefel .* given \(6, 2, 1\)"),
     (lambda: Problem.of(L1(), over="62"), "over must be a Stiefel .* given '62'"),
     (lambda: solve(Quadratic(np.eye(6)) + L1()), "problem must be a Problem; given Expression. Build one"),
-    (lambda: solve(PROBLEM, type(SOLVERS["oadmm-ep"])), "name of a solver or a Solver; given ABCMeta"),
+    (
+        lambda: solve(PROBLEM, type(SOLVERS["oadmm-ep"])),
+        "name of a solver or a Solver; given the class OADMMEP: call it",
+    ),
     (lambda: named("oadmm-ep", beta=1.0), "oadmm-ep does not take these settings .*; it takes beta0,"),
 ]
 CASES = [(ValueError, *case) for case in VALUES] + [(TypeError, *case) for case in TYPES]

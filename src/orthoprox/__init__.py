@@ -44,7 +44,7 @@ if typing.TYPE_CHECKING:
     from orthoprox.manifolds import Stiefel
     from orthoprox.problem import Problem
     from orthoprox.solvers import SOLVERS, Solver, UnsupportedProblem, named
-    from orthoprox.terms import check_gradient
+    from orthoprox.terms import check_gradient, check_prox
 
 __version__ = "0.1.0"
 
@@ -83,6 +83,7 @@ __all__ = [
     "When",
     "certify",
     "check_gradient",
+    "check_prox",
     "iterate",
     "named",
     "solve",

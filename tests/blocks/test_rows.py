@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array, save_npz
 
-from orthoprox.blocks import ArrayBlocks, BlockUnreadable, _moments, as_source, open_rows, parse_bytes
+from orthoprox.blocks import ArrayBlocks, BlockUnreadable, _moments, as_source, is_chunked, open_rows, parse_bytes
 from orthoprox.blocks._tasks import Adjoint, Apply, Cross, GramProduct
 from orthoprox.blocks._tree import Tree, grouped
 from orthoprox.maps import Blocked
@@ -184,6 +184,13 @@ def test_a_block_that_cannot_be_read_is_named_and_so_are_rows_that_are_not_finit
         open_rows(S, block=2000).moments  # noqa: B018
     with pytest.raises(ValueError, match="takes about 0.0281 MB and its copy as much; the budget is 0.01 MB"):
         open_rows(ArrayBlocks(D), memory=10_000)
+    with pytest.raises(ValueError, match=r"0.001 MB is too small for rows of 7 entries: .* at least 0.00448 MB. Raise"):
+        open_rows(D[:5], memory=1000)
+
+
+def test_a_list_of_files_is_told_from_a_list_of_samples():
+    assert is_chunked(["a.npz", "b.npz"])
+    assert not any(is_chunked(data) for data in (["a", "b"], [["a.npz"], ["b.npz"]], [1.0, 2.0], []))
 
 
 def test_sizes_are_read_in_words():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import math
@@ -239,6 +240,12 @@ class Other(NamedTuple):
 
 
 Other.__qualname__ = "Certificate"
+Bare = collections.namedtuple("Bare", "number")
+
+
+@dataclass(frozen=True, eq=False)
+class Untyped(FakeState):
+    extra: Bare | None = None
 
 
 @pytest.mark.parametrize(
@@ -246,6 +253,7 @@ Other.__qualname__ = "Certificate"
     [
         (Unsaveable, "A checkpoint holds numbers, strings, arrays, enums, tuples and dataclasses; given dict"),
         (Unresolved, "needs the type hints of Unresolved, and one of them cannot be resolved: .*NotImported"),
+        (Untyped, "needs the types of the fields of Bare, and 'number' has none. Write it as a typing.NamedTuple"),
         (Ambiguous, "Ambiguous has two classes named Certificate"),
     ],
 )

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from driver.helpers import M, S, assert_same_run, with_prox
 from orthoprox import Checkpoint, Iterations, Problem, Recorder, RunFailed, Stalled, Status, Stiefel, named, solve
+from orthoprox._fields import replace
 from orthoprox.maps import Difference, Entries
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS as ALL
@@ -126,6 +127,7 @@ def written(file):
             named("oadmm-ep", beta0=named("oadmm-ep").for_problem(PROBLEM).beta0),
             r"The checkpoint is for shape \[9, 3\]; given \[9, 2\]",
         ),
+        (replace(PROBLEM, h=1.5 * PROBLEM.h), "oadmm-ep", "belongs to another problem: h had another kind, weight or"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(written, problem, solver, sentence):

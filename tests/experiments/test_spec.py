@@ -166,6 +166,9 @@ def test_a_name_a_module_and_a_file_give_the_same(tmp_path, monkeypatch):
         ("{file}:Missing", {}, ValueError, "it has .*Talks"),
         ("{file}:os", {}, ValueError, "no solver class named 'os'"),
         ("{file}:Talks", {"speed": 1}, TypeError, "it takes eta0"),
+        ("{bare}:Bare", {}, TypeError, "Bare lacks what every solver has: certificate, init, name, point, step"),
+        ("{bare}:Other", {}, ValueError, "it has Bare. A solver"),
+        ("{bare}", {}, ValueError, "is file.py:Class; given .*bare.py, which has Bare"),
         ("oadmm-ep", {"speed": 1}, TypeError, "it takes beta0"),
         ("{broken}:X", {}, ValueError, "ZeroDivisionError"),
     ],
@@ -173,6 +176,8 @@ def test_a_name_a_module_and_a_file_give_the_same(tmp_path, monkeypatch):
 def test_a_solver_that_cannot_be_made_gets_a_sentence_every_time(tmp_path, reference, settings, error, sentence):
     mischief(tmp_path)
     (tmp_path / "broken.py").write_text("1 / 0")
+    (tmp_path / "bare.py").write_text("from orthoprox import Solver\nclass Bare(Solver): pass")
+    files = {"file": "mischief.py", "broken": "broken.py", "bare": "bare.py"}
     for _ in range(2):
         with pytest.raises(error, match=sentence):
-            make_solver(reference.format(file=tmp_path / "mischief.py", broken=tmp_path / "broken.py"), settings)
+            make_solver(reference.format(**{name: tmp_path / file for name, file in files.items()}), settings)

@@ -178,3 +178,15 @@ def test_what_is_no_term_is_refused(given):
     for make in (lambda: L1() + given, lambda: given - L1(), lambda: (L1() + 1) - given, lambda: given + (L1() + 1)):
         with pytest.raises(TypeError):
             make()
+
+
+def test_a_term_without_a_weight_is_not_multiplied():
+    class Bare(terms.ConvexTerm):
+        def value(self, X):
+            return np.sum(X)
+
+        def subgradient(self, X):
+            return 1 + 0 * X
+
+    with pytest.raises(TypeError, match=r"Bare has no weight to multiply. Give the class a field weight"):
+        2.0 * Bare()

@@ -122,6 +122,7 @@ def operator(shape, factor=1.0, adjoint=None):
         (lambda: Centred(np.ones((2, 3)), mean=[1.0, 2.0, 3.0]), ValueError, "given list"),
         (lambda: Gram(Difference(), form=True), ValueError, "has a Gram matrix"),
         (lambda: Gram(Entries(np.eye(2)), form=True), ValueError, "has a Gram matrix"),
+        (lambda: Difference(40), ValueError, r"given 40. A number of rows is Difference\(columns=n\)"),
         (lambda: Difference(columns=1), ValueError, "at least 2 rows; given 1"),
         (lambda: Difference()(np.ones((1, 2))), ValueError, "at least 2 rows; given 1"),
         (lambda: Difference(columns=3)(np.ones((4, 2))), ValueError, "with 3 rows; given one with 4"),

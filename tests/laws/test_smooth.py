@@ -252,6 +252,8 @@ def test_gradient_checks_where_it_is_hard(rng):
     many = rng.standard_normal((200, 100))
     assert check_gradient((lambda X: quartic(X)[0], lambda X: X**3), many).ok
     assert not check_gradient((lambda X: quartic(X)[0], lambda X: 2 * X**3), many).ok
+    for not_finite in ((lambda X: np.nan, lambda X: X**3), (lambda X: np.sum(X), lambda X: np.nan * X)):
+        assert "NaN or infinite there" in str(check_gradient(not_finite, X))
     check = check_gradient(Smooth(quartic), X, seed=3, directions=1)
     assert check == check_gradient(Smooth(quartic), X, seed=3, directions=1)
     assert "agrees" in str(check)

@@ -38,6 +38,21 @@ def nearest_turn(X, W):
     return U @ Vt
 
 
+class _InNumPysNumbers(L1):
+    """A term whose constants are numbers of NumPy's, as a user's easily are."""
+
+    def lipschitz_constant(self, shape):
+        return np.float64(super().lipschitz_constant(shape))
+
+
+def test_constants_may_be_numbers_of_numpys():
+    ours, theirs = (Problem.of(f + h, over=M) for h in (L1(1e-5), _InNumPysNumbers(1e-5)))
+    start = random_iterate(ours, 0)
+    for rises in (0, 20):
+        state = ProjectionsState(t=0, at=start, rises=rises)
+        assert np.array_equal(METHOD.step(theirs, state).at.y, METHOD.step(ours, state).at.y)
+
+
 @pytest.mark.parametrize("rises", [0, 3, 12, 15, 20, 500])
 def test_a_block_is_the_papers_iteration_without_smoothing_and_proximal_term(case, rises):
     problem, at = case

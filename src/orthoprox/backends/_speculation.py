@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from orthoprox._namespace import array_namespace
 
 LOOPS = (1, 3, 8)
@@ -81,7 +83,7 @@ def known(number: Any) -> Any:
 
 def either(test: Any, one: Any, other: Any) -> Any:
     """One of two numbers, by a test that may be on a device."""
-    if isinstance(test, bool):
+    if isinstance(test, bool | np.bool_):  # the latter where a term of the user's gives a number of NumPy's
         return one if test else other
     return array_namespace(test).where(test, one, other)
 

@@ -103,12 +103,17 @@ def is_chunked(data: Any) -> bool:
     if isinstance(data, BlockSource) or is_dask(data) or is_annotated(data):
         return True
     if isinstance(data, (list, tuple)) and data:
-        return are_futures(data) or all(isinstance(path, Path) for path in data)
+        return are_futures(data) or all(_is_path(path) for path in data)
     if _is_of(data, "zarr") or _is_of(data, "h5py"):
         return hasattr(data, "shape")
     if isinstance(data, np.memmap):
         return data.nbytes > memory_of_machine() // 4
     return hasattr(data, "dims") and is_dask(getattr(data, "data", None))
+
+
+def _is_path(item: Any) -> bool:
+    """Whether an item of a list is a file; text only with the name of one, since lists of text may be samples."""
+    return isinstance(item, Path) or (isinstance(item, str) and is_chunked_path(item))
 
 
 def is_chunked_path(path: str | Path) -> bool:

@@ -231,3 +231,10 @@ def _check_budget(source: BlockSource, budget: int) -> None:
             f"A block of {source.label} takes about {source.largest / 1e6:.3g} MB and its copy as much; the budget is "
             f"{budget / 1e6:.3g} MB. Raise memory, or store the data in smaller chunks."
         )
+    # With less, blocks would be single rows, and a pass over many rows would hardly end.
+    least = 4 * 8 * COLUMNS * source.shape[1]
+    if least > budget:
+        raise ValueError(
+            f"A budget of {budget / 1e6:.3g} MB is too small for rows of {source.shape[1]} entries: a block and what "
+            f"comes of it take at least {least / 1e6:.3g} MB. Raise memory."
+        )

@@ -185,6 +185,11 @@ def _classes(hint: Any, seen: set[type] | None = None) -> Iterator[type]:
         yield cls
         hints = _hints(cls)
         for name in _field_names(cls):
+            if name not in hints:
+                raise TypeError(
+                    f"A checkpoint needs the types of the fields of {cls.__name__}, and {name!r} has none. Write it as "
+                    "a typing.NamedTuple or a dataclass, with a type for each field."
+                )
             yield from _classes(hints[name], seen)
 
 

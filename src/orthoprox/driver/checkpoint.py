@@ -247,11 +247,6 @@ class CheckpointFile:
 
     def _refuse_another_run(self, problem: Problem, solver: Solver[Any]) -> None:
         """Compare what can be compared before the state is decoded."""
-        if self.meta["settings"] != digest(solver):
-            raise ValueError(
-                f"The checkpoint was written by {self.meta['solver']}; asked to resume with {solver!r}. "
-                "Resume with the same solver and settings, or start the run anew."
-            )
         shape = [problem.M.n, problem.M.r]
         if self.meta["shape"] != shape:
             raise ValueError(f"The checkpoint is for shape {self.meta['shape']}; given {shape}. {_SAME_PROBLEM}")
@@ -261,6 +256,12 @@ class CheckpointFile:
             raise ValueError(
                 f"The checkpoint belongs to another problem: {', '.join(other)} had another kind, weight or data. "
                 f"{_SAME_PROBLEM}"
+            )
+        # Last: settings that were left open follow from the problem.
+        if self.meta["settings"] != digest(solver):
+            raise ValueError(
+                f"The checkpoint was written by {self.meta['solver']}; asked to resume with {solver!r}. "
+                "Resume with the same solver and settings, or start the run anew."
             )
 
 

@@ -123,7 +123,8 @@ def solve(
         )
     method = named(solver) if isinstance(solver, str) else solver
     if not isinstance(method, Solver):
-        raise TypeError(f"solver must be the name of a solver or a Solver; given {type(method).__name__}.")
+        given = f"the class {method.__name__}: call it" if isinstance(method, type) else type(method).__name__
+        raise TypeError(f"solver must be the name of a solver or a Solver; given {given}.")
     if X0 is not None and resume is not None:
         raise ValueError("A resumed run continues from its last state: give either X0 or resume, not both.")
     rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)

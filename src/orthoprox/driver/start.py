@@ -7,12 +7,13 @@ from typing import Any
 
 from array_api_compat import device
 
+from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.problem import Problem
 from orthoprox.starts import Drawn, Start
-from orthoprox.terms import ComposedConvex, ComposedSmooth, Smooth, SmoothConvex, Term, check_gradient
+from orthoprox.terms import ComposedConvex, ComposedSmooth, Smooth, SmoothConvex, Term, check_gradient, check_prox
 
 
 def starting_point(problem: Problem, X0: Array | Start, seed: Any) -> tuple[Drawn, list[str]]:
@@ -49,13 +50,27 @@ def _feasible(problem: Problem, X0: Array) -> tuple[Array, list[str]]:
 
 
 def check_user_functions(problem: Problem, X0: Array) -> None:
-    """Refuse a user's function whose gradient does not belong to its value."""
+    """Refuse a user's function whose gradient does not belong to its value, and a prox that does not minimise."""
+    _check_own_prox(problem, X0)
     for term, at in (*_flatten_terms(problem.f, X0), *_flatten_terms(problem.g, X0)):
         if isinstance(term, (Smooth, SmoothConvex)):
             slope = term.gradient if isinstance(term, Smooth) else term.subgradient
             check = check_gradient((term.value, slope), at)
             if not check.ok:
                 raise ValueError(f"{check} Run orthoprox.terms.check_gradient(f, X) while you fix it.")
+
+
+def _check_own_prox(problem: Problem, X0: Array) -> None:
+    """Refuse a wrong prox of a user's class: Crit of a term that is not entrywise is measured with that very prox."""
+    h, y = problem.h, problem.A(X0)
+    if all(type(part).__module__.partition(".")[0] == "orthoprox" for part in (h, *getattr(h, "parts", ()))):
+        return
+    slope, size = float(h.lipschitz_constant(tuple(y.shape))), float(norm(y))
+    # At size/slope a prox is often zero everywhere, as a wrong one would be.
+    mu = 0.3 * size / slope if 0 < slope < math.inf and size > 0 else 1.0
+    check = check_prox(h, y, min(mu, 0.5 / h.weak_convexity) if h.weak_convexity > 0 else mu)
+    if not check.ok:
+        raise ValueError(f"{check} Run orthoprox.check_prox(h, y, mu) while you fix h = {type(h).__name__}.")
 
 
 def _flatten_terms(term: Any, X: Array) -> list[tuple[Term, Array]]:

@@ -315,4 +315,7 @@ def as_rule(rule: Rule | Callable[[Snapshot], Any]) -> Rule:
         return rule
     if callable(rule):
         return When(rule)
-    raise TypeError(f"A stopping rule is a Rule or a function of a snapshot; given {type(rule).__name__}.")
+    raise TypeError(
+        f"A stopping rule is a Rule or a function of a snapshot; given {type(rule).__name__}. "
+        "Write Critical(1e-6), Seconds(10), or Iterations(500) | Critical(1e-6)."
+    )

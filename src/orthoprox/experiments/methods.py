@@ -30,9 +30,15 @@ def make_solver(reference: str, settings: dict[str, Any]) -> Solver[Any]:
     >>> make_solver("orthoprox.solvers:OADMMEP", {"beta0": 5.0}).beta0
     5.0
     """
+    if reference.endswith(".py"):
+        there = ", ".join(_solvers_in(_imported(reference, reference))) or "no solver"
+        raise ValueError(f"A solver of your own is file.py:Class; given {reference}, which has {there}.")
     if reference in SOLVERS or ":" not in reference:
         return named(reference, **settings)
     kind = import_solver(reference)
+    missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))
+    if missing:
+        raise TypeError(f"{reference} lacks what every solver has: {missing}.")
     try:
         return kind(**settings)
     except (KeyboardInterrupt, ValueError):
@@ -53,20 +59,29 @@ def _unusable(reference: str, what: str, error: BaseException) -> ValueError:
 def import_solver(reference: str) -> type[Solver[Any]]:
     """Import the class named by ``"module:Class"`` or ``"file.py:Class"``."""
     place, _, name = reference.rpartition(":")
+    module = _imported(place, reference)
+    kind = getattr(module, name, None)
+    if not (inspect.isclass(kind) and issubclass(kind, Solver)):
+        raise ValueError(
+            f"{place} has no solver class named {name!r}; it has {', '.join(_solvers_in(module)) or 'none'}. "
+            "A solver is a subclass of orthoprox.Solver."
+        )
+    return kind
+
+
+def _imported(place: str, reference: str) -> Any:
     try:
-        module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
+        return _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also SystemExit
         raise _unusable(reference, "imported", error) from error
-    kind = getattr(module, name, None)
-    if not (inspect.isclass(kind) and issubclass(kind, Solver)):
-        there = [key for key, value in vars(module).items() if inspect.isclass(value) and issubclass(value, Solver)]
-        raise ValueError(
-            f"{place} has no solver class named {name!r}; it has {', '.join(there) or 'none'}. "
-            "A solver is a subclass of orthoprox.Solver."
-        )
-    return kind
+
+
+def _solvers_in(module: Any) -> list[str]:
+    """The names of the solvers that a module defines or imports."""
+    kinds = {name: kind for name, kind in vars(module).items() if inspect.isclass(kind) and issubclass(kind, Solver)}
+    return [name for name, kind in kinds.items() if kind is not Solver]
 
 
 def fingerprint(name: str) -> str:

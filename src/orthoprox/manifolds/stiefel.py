@@ -48,7 +48,7 @@ class Stiefel:
                 raise TypeError(f"Stiefel(n, r) needs whole numbers; given {name} = {value!r}.") from None
         if not 1 <= self.r <= self.n:
             raise ValueError(
-                f"An {self.n}-by-{self.r} matrix cannot have {self.r} orthonormal columns: "
+                f"A matrix of {self.n} rows cannot have {self.r} orthonormal columns: "
                 f"Stiefel(n, r) needs 1 <= r <= n; given n = {self.n}, r = {self.r}."
             )
 

@@ -42,6 +42,10 @@ class Difference(LinearMap):
     columns: int | None = None
 
     def __post_init__(self) -> None:
+        require(
+            isinstance(self.periodic, bool),  # Difference(40) would be periodic, and nothing would tell
+            f"periodic must be True or False; given {self.periodic!r}. A number of rows is Difference(columns=n).",
+        )
         if self.columns is not None:
             self.rows(self.columns)
 

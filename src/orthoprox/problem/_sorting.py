@@ -23,7 +23,8 @@ def sort_summands(expression: Any, n: int) -> tuple[SmoothTerm, ConvexTerm, Prox
     """The parts f, g, h, A and the constant of an expression in a matrix with n rows."""
     given = as_expression(expression)
     if given is None:
-        raise TypeError(f"A problem needs terms, as in f - g + h @ A; given {type(expression).__name__}.")
+        wrap = " Wrap a function of your own as Smooth(value, gradient)." if callable(expression) else ""
+        raise TypeError(f"A problem needs terms, as in f - g + h @ A; given {type(expression).__name__}.{wrap}")
     smooth: list[SmoothTerm] = []
     convex: list[ConvexTerm] = []
     proximable: list[tuple[ProximableTerm, LinearMap]] = []

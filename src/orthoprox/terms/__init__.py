@@ -5,6 +5,7 @@ from __future__ import annotations
 from orthoprox.terms._base import ConvexTerm, EntrywiseTerm, ProximableTerm, QuadraticTerm, SmoothTerm, Term
 from orthoprox.terms._expression import Expression
 from orthoprox.terms.check_gradient import GradientCheck, check_gradient
+from orthoprox.terms.check_prox import ProxCheck, check_prox
 from orthoprox.terms.combine import ConvexSum, QuadraticSum, SeparableSum, Shifted, SmoothSum, sum_convex, sum_smooth
 from orthoprox.terms.composed import ComposedConvex, ComposedQuadratic, ComposedSmooth, compose_smooth
 from orthoprox.terms.concave.frobenius import FrobeniusNorm
@@ -77,13 +78,15 @@ __all__ = [
     "envelope",
     "envelope_gradient",
     "envelope_prox",
-    # a check
+    # checks
     "GradientCheck",
     "check_gradient",
+    "check_prox",
     # what may be asked
     "ConvexTerm",
     "EntrywiseTerm",
     "Expression",
+    "ProxCheck",
     "ProximableTerm",
     "QuadraticTerm",
     "SmoothTerm",

@@ -33,6 +33,11 @@ class Term(abc.ABC):
 
     def __rmul__(self, factor: float) -> Any:
         factor = check_weight(factor, type(self).__name__, nonnegative=False)
+        if not hasattr(self, "weight"):
+            raise TypeError(
+                f"{type(self).__name__} has no weight to multiply. Give the class a field weight, a factor of all "
+                "that it computes: its value, and the weight times mu in its prox."
+            )
         if factor < 0 and not isinstance(self, SmoothTerm):
             return -(-factor * self)
         return with_weight(self, factor * self.weight)

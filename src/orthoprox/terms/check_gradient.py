@@ -27,6 +27,8 @@ class GradientCheck:
     ok: bool
 
     def __str__(self) -> str:
+        if math.isinf(self.error):
+            return "The gradient cannot be checked: the value or the gradient is NaN or infinite there."
         verdict = "The gradient agrees" if self.ok else "The gradient does not agree"
         return f"{verdict} with differences of the value: relative error {self.error:.1e}."
 

@@ -159,12 +159,11 @@ def turn_and_project(problem: Problem, at: Triple) -> Triple:
 
 def _iteration(turns: Any) -> Callable[[Problem, Triple], Triple]:
     """The iteration to repeat; one that chooses by itself where the choice is on a device."""
-    if isinstance(turns, bool):
+    program = speculation()
+    if program is None or isinstance(turns, bool):
         return turn_and_project if turns else project
 
     def choose(problem: Problem, at: Triple) -> Triple:
-        program = speculation()
-        assert program is not None
         with program.only_where(turns):
             turned = turn_and_project(problem, at)
         found: Triple = select(turns, backend_of(at.y).where, turned, project(problem, at))
