@@ -18,6 +18,7 @@ from orthoprox.supports.progress import Progress
 
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 _STEPS = 4  # of Newton's method before points are compared
+_BETWEEN = 4  # fresh candidates at a total between two levels
 _SHARED = 1.5  # how many times more candidates are exchanged across columns: there are more exchanges to try
 _HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
@@ -167,7 +168,8 @@ class Search:
         below, entries = below.best(1), int(np.count_nonzero(below.S[0]))
         for total in range(entries + 1, allowance.total + 1):
             level = allowance.with_total(total)
-            below = self._exchange(grow(self.C, below, level), level, 1, 1)
+            others = turned(self.C, self.V, level, _BETWEEN, self._turns(level.r))
+            below = self._exchange(join(grow(self.C, below, level), others), level, 1 + _BETWEEN // 2, 1)
         return below
 
     def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
