@@ -20,7 +20,7 @@ DVENV   := .venv-docs
 NEWEST  ?= 3.14 3.13 3.12
 OLDEST  ?= 3.11
 WORKERS ?= auto
-MARKERS ?= not backends and not slow
+MARKERS ?= not backends and not pages and not slow
 # What another version of a library can break: the layers that call others, and of the mathematics what leans on the array
 # standard, on sparse matrices and on LAPACK.
 SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
@@ -131,9 +131,10 @@ bench: $(VENV)/.stamp  ## run every benchmark in turn
 baseline: $(VENV)/.stamp  ## compare what users get with benchmarks/baseline.json (ARGS=--store replaces it)
 	$(VENV)/bin/python benchmarks/baseline.py $(ARGS)
 
-docs: $(DVENV)/.stamp  ## make the site in site/, with warnings as errors, and check its links; nothing is fetched
+docs: $(DVENV)/.stamp $(VENV)/.stamp  ## make the site in site/, with warnings as errors, check its links and run its code; nothing is fetched
 	$(PYTEST) $(DVENV)/bin/sphinx-build -q -E -W --keep-going -j $(JOBS) -d build/doctrees docs site
 	$(DVENV)/bin/python .ci/site.py site $(ARGS)
+	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m pages tests/test_documents.py
 
 measurements: $(VENV)/.stamp  ## measure again what the pages show, from one commit (ARGS=--list says what, ARGS=sparse one page)
 	$(VENV)/bin/python docs/measure.py $(ARGS)

@@ -38,7 +38,9 @@ EXAMPLES = {  # what stands before an example, and words it prints
 }
 
 
-@pytest.mark.parametrize("page", EXAMPLES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[] if page == "README.md" else pytest.mark.pages) for page in EXAMPLES]
+)
 def test_the_examples_of_a_page_run_one_after_the_other(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, words = EXAMPLES[page]
