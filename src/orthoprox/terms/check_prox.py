@@ -21,7 +21,7 @@ _ROUGH = 1e-7  # a prox that moves y by a share s too far or too little loses ab
 
 @dataclass(frozen=True)
 class ProxCheck:
-    """What came of a check: how much lower another point was, as a share of |p - y|^2/(2 mu), and whether it counts."""
+    """What came of a check: how much lower another point was, as a share of the quadratic part; whether it counts."""
 
     excess: float
     ok: bool
