@@ -244,7 +244,7 @@ class Cluster:
         assert self._placing is not None
         for node, gone in self._placing.leave(groups, address):
             if not self._placing.holds(node):
-                self._placing.lose(node)
+                self._placing.empty(node)
                 self._futures.pop(node.key, None)
                 continue
             try:

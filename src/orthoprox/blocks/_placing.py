@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import median_low
 from typing import Any
 
 from orthoprox.blocks._shard import Group, Node
 
 SLOW = 2.0
 """How many times as long as the others a worker may take for its rows before some are given to others."""
+NOISE = 1e-3
+"""Seconds for a group below which no worker counts as slow."""
 STEADY = 5
 """For so many products in a row."""
 
@@ -60,6 +62,10 @@ class Placing:
         self._held[node] = {k for k, _ in groups}
         self.seen.add(node.address)
 
+    def empty(self, node: Node) -> None:
+        """A shard has handed over all it had; how slow its worker was stays known."""
+        self._held.pop(node, None)
+
     def lose(self, node: Node) -> None:
         """A shard has gone."""
         self._held.pop(node, None)
@@ -105,8 +111,8 @@ class Placing:
         """How long each worker took for a product."""
         load = self._load(dict.fromkeys(seconds))
         self._last = {address: s / max(load[address], 1) for address, s in seconds.items()}
-        usual = median(self._last.values())
-        self._slow = self._slow + 1 if max(self._last.values()) > SLOW * usual > 1e-3 else 0
+        usual = median_low(self._last.values())
+        self._slow = self._slow + 1 if max(self._last.values()) > max(SLOW * usual, NOISE) else 0
 
     def moves(self, alive: dict[str, Any]) -> list[tuple[list[Group], str]]:
         """Groups to move: to workers that have joined, from one that leaves or has been slow for long; often none."""
@@ -115,7 +121,7 @@ class Placing:
         slow = self._slow >= STEADY and len(alive) > 1
         if slow:
             self._pace, self._slow = dict(self._last), 0
-            scale = median(self._pace.values())
+            scale = median_low(self._pace.values())
             self._pace = {address: pace / scale for address, pace in self._pace.items()}
         if not alive or not (idle or slow or len(load) > len(alive)):
             return []
