@@ -85,6 +85,10 @@ class Backend:
         """Whether products of small matrices like this one are so much faster than its eigenvectors that they pay."""
         return False
 
+    def inverse_root(self, gram: Array, steps: int) -> tuple[Array, Array] | None:
+        """So many Newton-Schulz steps for a small matrix in one go, as ``manifolds._polar`` takes them; None if not."""
+        return None
+
     def where(self, test: Any, yes: Any, no: Any) -> Any:
         """One of two arrays, or numbers, of the same shape."""
         return array_namespace(test).where(test, yes, no)

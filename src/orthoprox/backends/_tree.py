@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
@@ -51,8 +52,8 @@ def flatten(obj: Any) -> Tree:
     known: dict[int, int] = {}
 
     def visit(part: Any, path: Path) -> tuple[Build, Hashable]:
-        if dataclasses.is_dataclass(part) and not isinstance(part, type):
-            names = tuple(field.name for field in dataclasses.fields(part))
+        names = field_names(type(part))
+        if names is not None:
             return _dataclass(type(part), names, [visit(getattr(part, name), (*path, name)) for name in names])
         if isinstance(part, (tuple, list)):
             return _sequence(type(part), [visit(item, (*path, k)) for k, item in enumerate(part)])
@@ -65,7 +66,7 @@ def flatten(obj: Any) -> Tree:
             place = known[id(part)]
             places[place].append(path)
             return _leaf(place), (place, tuple(part.shape), part.dtype)
-        if array or (isinstance(part, (int, float)) and not isinstance(part, enum.Enum)):
+        if array or _is_number(part):
             leaves.append(part)
             places.append([path])
             return _leaf(len(leaves) - 1), len(leaves) - 1
@@ -74,6 +75,90 @@ def flatten(obj: Any) -> Tree:
 
     build, shape = visit(obj, ())
     return Tree(leaves, build, shape, places)
+
+
+@functools.cache
+def field_names(kind: type) -> tuple[str, ...] | None:
+    """The names of the fields of a dataclass; None for any other class."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+
+
+def _is_number(part: Any) -> bool:
+    return isinstance(part, (int, float)) and not isinstance(part, enum.Enum)
+
+
+class Pattern:
+    """The shape of an object, to read the leaves of thousands of others of that shape.
+
+    Whatever another object shares with this one is not looked at again: of many problems that differ in their data,
+    only the data are.
+    """
+
+    def __init__(self, obj: Any) -> None:
+        self.tree = flatten(obj)
+        numbers = {path: k for k, paths in enumerate(self.tree.places) for path in paths}
+        self._root = self._node(obj, (), numbers)
+        self._arrays = [k for k, leaf in enumerate(self.tree.leaves) if getattr(leaf, "ndim", 0) > 0]
+
+    def _node(self, part: Any, path: Path, numbers: dict[Path, int]) -> _Node:
+        names = field_names(type(part))
+        if path in numbers:
+            return _Node(part, None, None, [numbers[path]])
+        if names is not None or isinstance(part, (tuple, list)):
+            keys = range(len(part)) if names is None else names
+            inner = [self._node(_at(part, (key,)), (*path, key), numbers) for key in keys]
+            return _Node(part, names, inner, [k for node in inner for k in node.leaves])
+        return _Node(part, None, None, [])
+
+    def leaves(self, obj: Any) -> list[Any] | None:
+        """The leaves of an object, in the order of the first one's; None where it has another shape."""
+        found: list[Any] = [None] * len(self.tree.leaves)
+        if not self._read(self._root, obj, found):
+            return None
+        # What is two matrices here must be two there as well.
+        return found if len({id(found[k]) for k in self._arrays}) == len(self._arrays) else None
+
+    def _read(self, node: _Node, part: Any, found: list[Any]) -> bool:
+        if part is node.part:
+            return all(self._put(k, self.tree.leaves[k], found) for k in node.leaves)
+        if node.inner is not None:
+            if type(part) is not type(node.part):
+                return False
+            if node.names is not None:
+                items = [getattr(part, name) for name in node.names]
+            elif len(part) != len(node.part):
+                return False
+            else:
+                items = part
+            return all(self._read(child, item, found) for child, item in zip(node.inner, items, strict=True))
+        if node.leaves:
+            return self._fits(node.part, part) and self._put(node.leaves[0], part, found)
+        return type(part) is type(node.part) and isinstance(part, Hashable) and bool(part == node.part)
+
+    @staticmethod
+    def _put(place: int, leaf: Any, found: list[Any]) -> bool:
+        """Take up a leaf; whether it is the matrix that stood in another place of the same number."""
+        if found[place] is None:
+            found[place] = leaf
+        return found[place] is leaf
+
+    @staticmethod
+    def _fits(first: Any, part: Any) -> bool:
+        """Whether both are numbers, or matrices of one shape and float type."""
+        if _is_number(part) or (is_array_api_obj(part) and part.ndim == 0):
+            return getattr(first, "ndim", 0) == 0
+        alike = getattr(part, "ndim", None) == getattr(first, "ndim", 0)
+        return bool(alike and is_array_api_obj(part) and part.shape == first.shape and part.dtype == first.dtype)
+
+
+class _Node(NamedTuple):
+    part: Any
+    names: tuple[str, ...] | None
+    """Of the fields of a dataclass."""
+    inner: list[Any] | None
+    """Of its fields or items; None for what has none."""
+    leaves: list[int]
+    """The numbers of the leaves in it."""
 
 
 def _at(obj: Any, path: Path) -> Any:
@@ -108,9 +193,10 @@ def select(test: Any, where: Callable[..., Any], one: Any, other: Any) -> Any:
     """Leaf by leaf, one object where a test holds and another of the same kind where it does not."""
     if one is other:
         return one
-    if dataclasses.is_dataclass(one) and not isinstance(one, type):
+    names = field_names(type(one))
+    if names is not None:
         twin = object.__new__(type(one))
-        for name in (field.name for field in dataclasses.fields(one)):
+        for name in names:
             object.__setattr__(twin, name, select(test, where, getattr(one, name), getattr(other, name)))
         return twin
     if isinstance(one, (tuple, list)):

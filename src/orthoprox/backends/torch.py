@@ -12,6 +12,7 @@ from orthoprox._fields import parts
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
 from orthoprox.backends._graphs import LIBRARY
+from orthoprox.backends._roots import inverse_roots
 from orthoprox.backends._speculation import speculation
 
 V = TypeVar("V")
@@ -46,6 +47,9 @@ class TorchBackend(Backend):
 
     def prefers_products(self, gram: Array) -> bool:
         return bool(gram.is_cuda)
+
+    def inverse_root(self, gram: Array, steps: int) -> tuple[Array, Array] | None:
+        return inverse_roots(gram, steps)
 
     def where(self, test: Any, yes: Any, no: Any) -> Any:
         if not isinstance(yes, torch.Tensor) and not isinstance(no, torch.Tensor):

@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox._fields import replace
 from orthoprox._linalg import rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._devices import Mover
 from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver._stack import NotOfOneShape
-from orthoprox.driver._together import States, Together
+from orthoprox.driver._together import States, Together, join
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import History, Result, Status
-from orthoprox.driver.start import check_user_functions, starting_point
+from orthoprox.driver.start import check_user_functions, has_user_parts, starting_point
 from orthoprox.driver.stopping import Look, Rule
 from orthoprox.driver.units import choose_units
 from orthoprox.problem import Criticality, Numbers, Problem
@@ -69,6 +68,17 @@ class Row:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Runs that ended at one iteration: why, and the Crit that was seen."""
+
+    t: int
+    seconds: float
+    runs: FloatArray
+    statuses: list[Any]
+    seen: FloatArray
+
+
 class Batch:
     """Runs of one method that are led on together."""
 
@@ -77,13 +87,15 @@ class Batch:
         self._compiled, self._since = compile_seconds(), time.perf_counter()
         self._solvers = [_fitted(run, method) for run in runs]
         self._names, self._notes, X0 = _points(runs, Auto() if method.auto_start else Random())
-        self._together = Together([run.problem for run in runs], self._solvers, X0, move)
+        self._whole = self._together = Together([run.problem for run in runs], self._solvers, X0, move)
         self._active = np.arange(len(runs))
         """Which runs the states are of."""
         self._ended = np.zeros(len(runs), dtype=bool)
         """Which of all runs have ended."""
         self._rows: list[Row] = []
-        self._results: dict[int, Result[Any]] = {}
+        self._ends: list[Ends] = []
+        self._kept: list[States] = []
+        """The states of the runs that have ended, as in ``_ends``."""
         sizes = [(run.problem.f.lipschitz or 0.0, run.problem.A.norm) for run in runs]
         self._lipschitz, self._norms = np.asarray(sizes).T
         self._unbounded = np.asarray([not_lipschitz(run.problem) for run in runs])
@@ -93,7 +105,8 @@ class Batch:
         """Lead all runs to their ends."""
         with Interrupts() as interrupts:
             self._lead(interrupts)
-        return self._with_histories()
+        self._histories = self._all_histories()
+        return self._measure()
 
     def _lead(self, interrupts: Interrupts) -> None:
         found, states = self._together.begin()
@@ -125,9 +138,9 @@ class Batch:
         return states, t
 
     def _shrink(self, states: States) -> States:
-        """Go on without the runs that have ended, once only a quarter is left: a smaller batch is compiled anew."""
+        """Go on without the runs that have ended, once only half are left: a smaller batch is compiled anew."""
         kept = np.flatnonzero(~self._ended[self._active])
-        if len(kept) > len(self._active) // 4 or len(self._active) <= FEW:
+        if len(kept) > len(self._active) // 2 or len(self._active) <= FEW:
             return states
         self._together, states = self._together.take(states, kept)
         self._active = self._active[kept]
@@ -141,13 +154,13 @@ class Batch:
     def _look(self, t: int, found: Numbers) -> list[Status | None]:
         """Record an iteration, and ask the rule about each run."""
         self._rows.append(Row(t, self._seconds(), self._active, found))
-        verdicts = self._rule.many(self._as_seen(t, found, self._active))
+        verdicts = self._rule.many(self._as_seen(t, self._rows[-1].seconds, found, self._active))
         total = found.primal + found.dual + found.stationarity
         possible = [np.isfinite(a) | (self._unbounded[self._active] & (a == np.inf)) for a in (found.objective, total)]
         broken = ~((found.finite > 0) & possible[0] & possible[1])
         return [Status.NOT_FINITE if wrong else verdict for wrong, verdict in zip(broken, verdicts, strict=True)]
 
-    def _as_seen(self, t: int, found: Numbers, runs: FloatArray) -> Look:
+    def _as_seen(self, t: int, seconds: float, found: Numbers, runs: FloatArray) -> Look:
         """Crit of many runs, and relative to what it compares, as ``problem.shares`` has it for one."""
         parts = (found.primal, found.dual, found.stationarity)
         L, a, root = self._lipschitz[runs], self._norms[runs], math.sqrt(self._runs[0].problem.M.r)
@@ -159,43 +172,54 @@ class Batch:
                 for part, whole in zip(parts, (a * root + found.y, of_dual, slope), strict=True)
             ]
         negligible = rounding(self._move.home, 1.0)
-        return Look(t, self._seconds(), self._record.due(t), sum(parts), sum(shares), negligible)
+        return Look(t, seconds, self._record.due(t), sum(parts), sum(shares), negligible)
 
     # ------------------------------------------------------------------ the ends
 
     def _finish(self, t: int, statuses: list[Status | None], states: States, before: States) -> None:
-        """Put together the results of the runs that end here; one that is broken ends where it was last looked at."""
+        """Set the runs aside that end here; one that is broken ends where it was last looked at."""
         ending = [k for k, status in enumerate(statuses) if status is not None and not self._ended[self._active[k]]]
         broken = [k for k in ending if statuses[k] is Status.NOT_FINITE]
         whole = [k for k in ending if statuses[k] is not Status.NOT_FINITE]
         for group, at, when in ((whole, states, t), (broken, before, self._rows[-2].t)):
             if group:
-                self._end(np.asarray(group), at, when, [statuses[k] for k in group])
+                self._set_aside(np.asarray(group), at, when, [statuses[k] for k in group])
         self._ended[self._active[ending]] = True
 
-    def _end(self, group: FloatArray, states: States, t: int, statuses: list[Any]) -> None:
-        runs = self._active[group]
-        together, chosen = self._together.take(states, group)
-        X, y, z, fresh = together.answers(chosen)
-        again = self._rule.many(self._as_seen(t, fresh, runs))
-        home, kept = [self._move.back(a) for a in (X, y, z)], together.states(chosen, range(len(runs)))
-        for place, run in enumerate(runs.tolist()):
-            numbers = Numbers(*(float(column[place]) for column in fresh))
-            status = statuses[place]
-            if status is Status.CONVERGED is not again[place]:
-                status = self._doubt(int(group[place]), numbers)
-            triple = [a[place] for a in home]
-            self._results[run] = self._result(run, status, t, triple, numbers, kept[place])
+    def _set_aside(self, group: FloatArray, states: States, t: int, statuses: list[Any]) -> None:
+        """Keep the states of some runs; what they are worth is measured for all runs together, in the end."""
+        row = self._rows[-1]
+        seen = row.found.primal[group] + row.found.dual[group] + row.found.stationarity[group]
+        self._ends.append(Ends(t, row.seconds, self._active[group], statuses, seen))
+        self._kept.append(self._together.pick(states, group))
 
-    def _doubt(self, k: int, fresh: Numbers) -> Status:
+    def _measure(self) -> list[Result[Any]]:
+        """The results of all runs, measured afresh."""
+        runs = np.concatenate([ends.runs for ends in self._ends])
+        states = self._whole.pick(join(self._kept), np.argsort(runs))
+        X, y, z, fresh = self._whole.answers(states)
+        home, kept = [self._move.back(a) for a in (X, y, z)], self._whole.states(states, range(len(runs)))
+        results = {}
+        for ends in self._ends:
+            of_these = Numbers(*(column[ends.runs] for column in fresh))
+            again = self._rule.many(self._as_seen(ends.t, ends.seconds, of_these, ends.runs))
+            for place, run in enumerate(ends.runs.tolist()):
+                numbers = Numbers(*(float(column[place]) for column in of_these))
+                status = ends.statuses[place]
+                if status is Status.CONVERGED is not again[place]:
+                    status = self._doubt(run, ends.seen[place], numbers)
+                triple = [a[run] for a in home]
+                results[run] = self._result(run, status, ends, triple, numbers, kept[run])
+        return [results[run] for run in range(len(runs))]
+
+    def _doubt(self, run: int, seen: float, fresh: Numbers) -> Status:
         """What a run is called that converged by the numbers it carried and not by fresh ones."""
-        found = self._rows[-1].found
-        apart = found.primal[k] + found.dual[k] + found.stationarity[k] - fresh.primal - fresh.dual - fresh.stationarity
-        scale = self._lipschitz[self._active[k]] + fresh.gradients + fresh.y + fresh.z
+        apart = seen - fresh.primal - fresh.dual - fresh.stationarity
+        scale = self._lipschitz[run] + fresh.gradients + fresh.y + fresh.z
         return Status.CONVERGED if abs(apart) <= rounding(self._move.home, scale) else Status.UNCONFIRMED
 
     def _result(
-        self, run: int, status: Status, t: int, triple: list[Array], numbers: Numbers, state: Any
+        self, run: int, status: Status, ends: Ends, triple: list[Array], numbers: Numbers, state: Any
     ) -> Result[Any]:
         (X, y, z), problem, solver = triple, self._runs[run].problem, self._solvers[run]
         return Result(
@@ -206,27 +230,32 @@ class Batch:
             criticality_parts=Criticality(numbers.primal, numbers.dual, numbers.stationarity),
             infeasibility=numbers.infeasibility,
             status=status,
-            iterations=t,
-            seconds=self._rows[-1].seconds,
+            iterations=ends.t,
+            seconds=ends.seconds,
             compile_seconds=compile_seconds() - self._compiled,
-            history=History(),
+            history=self._histories[run],
             state=state,
             solver=solver,
             start=self._names[run],
             notes=(*problem.notes, *solver.scope.beyond(problem, solver.name), *self._notes[run]),
         )
 
-    def _with_histories(self) -> list[Result[Any]]:
-        """The results with what was recorded of each run up to its end."""
-        rows: list[dict[str, list[float]]] = [{name: [] for name in Recorder.COLUMNS} for _ in self._runs]
-        for row in self._rows:
+    def _all_histories(self) -> list[History]:
+        """What was recorded of each run up to its end."""
+        names, last = list(Recorder.COLUMNS), np.empty(len(self._runs), dtype=int)
+        table = np.empty((len(self._runs), len(names), len(self._rows)))
+        for k, row in enumerate(self._rows):
             columns = row.columns(self._runs[0].problem)
-            for name in Recorder.COLUMNS:
-                for run, value in zip(row.runs.tolist(), columns[name].tolist(), strict=True):
-                    end = self._results[run].iterations
-                    if row.t == end or (row.t < end and self._record.due(row.t)):
-                        rows[run][name].append(value)
-        return [replace(self._results[run], history=History(rows[run])) for run in range(len(self._runs))]
+            table[row.runs, :, k] = np.stack([columns[name] for name in names], axis=1)
+        for ends in self._ends:
+            last[ends.runs] = ends.t
+        times = np.asarray([row.t for row in self._rows])
+        due = np.asarray([self._record.due(row.t) for row in self._rows])
+        found = []
+        for end, values in zip(last.tolist(), table, strict=True):
+            kept = dict(zip(names, values[:, (times == end) | ((times < end) & due)], strict=True))
+            found.append(History(kept | {"iteration": kept["iteration"].astype(int)}))
+        return found
 
 
 def _fitted(run: Run, method: Solver[Any]) -> Solver[Any]:
@@ -239,16 +268,23 @@ def _fitted(run: Run, method: Solver[Any]) -> Solver[Any]:
 
 def _points(runs: Sequence[Run], rule: Start) -> tuple[list[str], list[list[str]], FloatArray]:
     """The names of the starts, notes on them, and the points one after the other in the float type of the problems."""
-    names, notes, points, checked = [], [], [], set()
+    names, notes, points = [], [], []
     noted: list[str]
+    checked: set[int] = set()
+    at_random: dict[tuple[int, int, int], Any] = {}
+    # Problems of one kind: what fits one of them fits all, unless a class or function of the user's is among its parts.
+    every = has_user_parts(runs[0].problem)
     for run in runs:
-        X0 = rule if run.X0 is None else run.X0
+        X0, M = rule if run.X0 is None else run.X0, run.problem.M
         if isinstance(X0, Random):  # the same as what it draws, without a move for each
-            name, noted, X = X0.name, [], run.problem.M.random(run.seed)
+            key = (M.n, M.r, run.seed)
+            if key not in at_random:
+                at_random[key] = M.random(run.seed)
+            name, noted, X = X0.name, [], at_random[key]
         else:
             drawn, noted = starting_point(run.problem, X0, run.seed)
             name, X = drawn.name, backend_of(drawn.X).to_numpy(drawn.X)
-        if id(run.problem) not in checked:
+        if not checked or (every and id(run.problem) not in checked):
             at = backend_of(run.problem.like).from_numpy(X, run.problem.like)
             run.problem.check(at)
             check_user_functions(run.problem, at)

@@ -10,7 +10,7 @@ from array_api_compat import is_array_api_obj
 
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
-from orthoprox.backends._tree import flatten
+from orthoprox.backends._tree import Pattern
 
 Move = Callable[[Any], Array]
 
@@ -47,15 +47,15 @@ def stack(objects: Sequence[Any], move: Move, kind: Any) -> tuple[tuple[Array, .
     kind : NumPy dtype
         For numbers: one of double precision would make what it is multiplied with double.
     """
-    flat = [flatten(obj) for obj in objects]
-    leaves = flat[0].leaves
-    if any(tree.shape != flat[0].shape for tree in flat[1:]):
+    pattern = Pattern(objects[0])
+    rows = [pattern.leaves(obj) for obj in objects]
+    if any(row is None for row in rows):
         raise NotOfOneShape("They differ in their shapes, or in the kinds of their terms and maps.")
     arrays: list[Array] = []
     axes: list[int | None] = []
-    values, places = list(leaves), []
-    for place, first in enumerate(leaves):
-        column = [tree.leaves[place] for tree in flat]
+    values, places = list(pattern.tree.leaves), []
+    for place, column in enumerate(zip(*rows, strict=True)):  # type: ignore[arg-type]
+        first = column[0]
         if not is_array_api_obj(first) and all(leaf == first for leaf in column):
             continue
         values[place] = None
@@ -67,4 +67,4 @@ def stack(objects: Sequence[Any], move: Move, kind: Any) -> tuple[tuple[Array, .
         else:
             arrays.append(move(array_namespace(first).stack(column)))
         axes.append(None if is_array_api_obj(first) and all(leaf is first for leaf in column) else 0)
-    return tuple(arrays), tuple(axes), Layout(flat[0].build, values, places)
+    return tuple(arrays), tuple(axes), Layout(pattern.tree.build, values, places)

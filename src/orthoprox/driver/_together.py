@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -161,6 +161,9 @@ class Mapped:
 class Steps:
     """Steps of one effort: what a program is known by."""
 
+    settled: ClassVar[bool] = True
+    """States keep their shape from the first one on, and steps take Python long: they are recorded at once."""
+
     def __init__(self, mapped: Mapped, effort: int) -> None:
         self.mapped, self.effort = mapped, effort
 
@@ -187,7 +190,8 @@ class Together:
         self._data, self._X0 = Data(arrays), move(X0)
         self._backend = backend_of(self._X0)
         self._mapped = Mapped(layout, self._axes, self._X0)
-        self._steps = Steps(self._mapped, 0)
+        # Among many runs there is nearly always one for which the least effort is too little.
+        self._steps = Steps(self._mapped, 1)
 
     def begin(self) -> tuple[Numbers, States]:
         """What is measured at the starting points, and all runs after their first step."""
@@ -255,11 +259,15 @@ class Together:
         twin._X0 = xp.take(self._X0, index, axis=0)
         return twin, pick(states, index)
 
+    def pick(self, states: States, chosen: np.ndarray[Any, Any]) -> States:
+        """The states of some of the runs."""
+        return pick(states, self._backend.index(chosen, self._X0, {}))
+
     def states(self, states: States, chosen: Sequence[int]) -> list[Any]:
         """The states of some runs, in the library of their problems: all are moved at once."""
         if not len(chosen):
             return []
-        picked = pick(states, self._backend.index(np.asarray(chosen), self._X0, {}))
+        picked = self.pick(states, np.asarray(chosen))
         columns = [self._home(leaf) for leaf in picked.leaves]
         return [self._mapped.state([column[place] for column in columns]) for place in range(len(chosen))]
 
@@ -299,3 +307,10 @@ def pick(states: States, index: Array) -> States:
     """Some of the runs, by their numbers."""
     take = array_namespace(states.right).take
     return States(tuple(take(leaf, index, axis=0) for leaf in states.leaves), take(states.right, index, axis=0))
+
+
+def join(several: Sequence[States]) -> States:
+    """The runs of several batches, one batch after the other."""
+    concat = array_namespace(several[0].right).concat
+    leaves = tuple(concat(list(leaf), axis=0) for leaf in zip(*(one.leaves for one in several), strict=True))
+    return States(leaves, concat([one.right for one in several], axis=0))

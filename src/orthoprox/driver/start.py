@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import is_dataclass
 from typing import Any
 
 from array_api_compat import device
@@ -11,6 +12,7 @@ from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
+from orthoprox.backends._tree import field_names
 from orthoprox.problem import Problem
 from orthoprox.starts import Drawn, Start
 from orthoprox.terms import ComposedConvex, ComposedSmooth, Smooth, SmoothConvex, Term, check_gradient, check_prox
@@ -58,6 +60,21 @@ def check_user_functions(problem: Problem, X0: Array) -> None:
             check = check_gradient((term.value, slope), at)
             if not check.ok:
                 raise ValueError(f"{check} Run orthoprox.terms.check_gradient(f, X) while you fix it.")
+
+
+def has_user_parts(problem: Problem) -> bool:
+    """Whether a term or map is a class of the user's, or holds a function of theirs."""
+    return any(_is_users(part) for part in (problem.f, problem.g, problem.h, problem.A))
+
+
+def _is_users(part: Any) -> bool:
+    if type(part).__module__.partition(".")[0] == "orthoprox":
+        names = field_names(type(part))
+        inner = part if isinstance(part, (tuple, list)) else [getattr(part, name) for name in names or ()]
+        return any(_is_users(item) for item in inner)
+    if isinstance(part, (tuple, list)):
+        return any(_is_users(item) for item in part)
+    return callable(part) or is_dataclass(part)
 
 
 def _check_own_prox(problem: Problem, X0: Array) -> None:

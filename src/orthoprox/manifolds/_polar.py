@@ -66,6 +66,9 @@ def _inverse_root(gram: Array, steps: int) -> tuple[Array, Array]:
     With H half the Gram matrix, scaled so that its eigenvalues are at most 1, a step is T = 3/2 I - H, H <- T H T,
     S <- S T: eigenvalues in (0, 3/2) tend to 1/2.
     """
+    known = backend_of(gram).inverse_root(gram, steps)
+    if known is not None:
+        return known
     xp = array_namespace(gram)
     identity = identity_like(gram)
     three_halves = 1.5 * identity

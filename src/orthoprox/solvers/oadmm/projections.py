@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from orthoprox._fields import replace
-from orthoprox._linalg import norm
+from orthoprox._linalg import identity_like, norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of, either, known, larger, speculation
-from orthoprox.backends._tree import select
 from orthoprox.maps import Identity
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._base import Scope
@@ -164,10 +163,11 @@ def _iteration(turns: Any) -> Callable[[Problem, Triple], Triple]:
         return turn_and_project if turns else project
 
     def choose(problem: Problem, at: Triple) -> Triple:
+        W, X = _pull(problem, at), at.now.X
         with program.only_where(turns):
-            turned = turn_and_project(problem, at)
-        found: Triple = select(turns, backend_of(at.y).where, turned, project(problem, at))
-        return found
+            Q = problem.M.project(X.T @ W)
+        Q = backend_of(X).where(turns, Q, identity_like(X))
+        return _project(problem, at, problem.f.gradient_at(X, at.now.HX) @ Q, W)
 
     return choose
 
