@@ -36,7 +36,8 @@ ARGS    ?=
 
 PIP_FLAGS := -qq --disable-pip-version-check
 # One thread per worker: several workers with several threads each would wait for one another.
-PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
+# What is compiled is kept, whatever the caller's environment says: half of the time to collect the tests is compiling them.
+PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE=
 XDIST     := -n $(WORKERS) --maxprocesses=4
 # One test may take longer than a hang is given.
 LONG      := -o faulthandler_timeout=0
@@ -118,9 +119,12 @@ slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTH
 fuzz: $(VENV)/.stamp  ## try CASES random cases of everything (ARGS=tests/fuzz/test_problems.py for one campaign)
 	$(PYTEST) ORTHOPROX_FUZZ_CASES=$(CASES) $(VENV)/bin/python -m pytest -q $(XDIST) $(LONG) -o addopts= --import-mode=importlib --hypothesis-seed=$(SEED) $(or $(ARGS),tests/fuzz)
 
-# The same programs compile in half the time, and small arrays gain nothing from the rest.
+# The same programs compile in half the time, and small arrays gain nothing from the rest. What one worker has compiled the
+# others read, even the smallest operation.
+XLA := JAX_PLATFORMS=cpu JAX_DISABLE_MOST_OPTIMIZATIONS=true JAX_COMPILATION_CACHE_DIR=$(CURDIR)/build/jax \
+  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES=none
 backends: $(XVENV)/.stamp  ## run the tests that need PyTorch, JAX, Dask or a storage, in .venv-backends
-	$(PYTEST) JAX_PLATFORMS=cpu JAX_DISABLE_MOST_OPTIMIZATIONS=true $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
+	$(PYTEST) $(XLA) $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
 
 release: $(RVENV)/.stamp  ## build the sdist and the wheel into dist/ and check them (ARGS="--tag v0.1.0" for one to publish)
 	$(RVENV)/bin/python .ci/release.py $(ARGS)
