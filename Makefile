@@ -38,7 +38,8 @@ PIP_FLAGS := -qq --disable-pip-version-check
 # One thread per worker: several workers with several threads each would wait for one another.
 # What is compiled is kept, whatever the caller's environment says: half of the time to collect the tests is compiling them.
 PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE=
-XDIST     := -n $(WORKERS) --maxprocesses=4
+# Each worker begins with tests that stand together, which share fixtures and what is compiled, and ends with those of others.
+XDIST     := -n $(WORKERS) --maxprocesses=4 --dist=worksteal
 # One test may take longer than a hang is given.
 LONG      := -o faulthandler_timeout=0
 FEW       := --hypothesis-profile=few -m "$(MARKERS)" $(SHORT)

@@ -90,7 +90,7 @@ def tables(count: int) -> list[Any]:
 @STAGE
 @pytest.mark.parametrize(
     ("library", "method", "count"),
-    [("torch", "oadmm-ep", 6), ("torch", "projections", 6), ("torch", "spgm-rr", 6), ("jax", "oadmm-ep", 3)],
+    [("torch", "oadmm-ep", 6), ("torch", "projections", 6), ("torch", "spgm-rr", 6), ("jax", "oadmm-ep", 4)],
     indirect=["library"],
 )
 def test_many_problems_stop_by_themselves(library, together, method, count, monkeypatch):
