@@ -23,10 +23,14 @@ NEWEST  ?= 3.14 3.13 3.12
 OLDEST  ?= 3.11
 WORKERS ?= auto
 MARKERS ?= not backends and not pages and not slow
-# What another version of a library can break: the layers that call others, and of the mathematics what leans on the array
-# standard, on sparse matrices and on LAPACK.
-SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
-  backends/test_operations.py laws/test_maps.py laws/test_stiefel.py test_versions.py)
+# What another version of a library can break: where commands, frames, estimators, files and pictures are handed to others,
+# and of the mathematics what leans on the array standard, on sparse matrices and on LAPACK.
+SHORT   ?= $(addprefix tests/,datasets plotting test_versions.py backends/test_catalogue.py backends/test_operations.py \
+  laws/test_maps.py laws/test_stiefel.py \
+  $(patsubst %,cli/test_%.py,blocks data fit list mistakes models solve tables) \
+  $(patsubst %,driver/test_%.py,checkpoint copies encoding interrupt result) \
+  $(patsubst %,estimators/test_%.py,common refusals robust_subspace sparse_pca_input summary) \
+  $(patsubst %,experiments/test_%.py,outputs provenance store))
 # processes that make the site
 JOBS    ?= 1
 # make fuzz: cases of each campaign, and where the draw begins
@@ -51,11 +55,13 @@ python="$(PYTHON)"; command -v "$$python" >/dev/null || { \
   echo "orthoprox needs Python 3.11 or newer, but $$python is $$("$$python" -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
 endef
 
-# $(1): what is installed besides, in words; $(2): the same for pip
+# $(1): what is installed besides, in words; $(2): the same for pip, which would compile with one processor only.
+# Some libraries carry files that are not meant for this Python: they stay as they are.
 define MAKE_VENV
 @test -x $(@D)/bin/python || { $(CHECK_PYTHON); "$$python" -m venv $(@D); }
 @echo "Installing orthoprox $(1) into $(@D) ..."
-@$(@D)/bin/python -m pip install $(PIP_FLAGS) $(2)
+@$(@D)/bin/python -m pip install $(PIP_FLAGS) --no-compile $(2)
+@$(@D)/bin/python -m compileall -qq -j 0 $(@D)/lib || true
 @touch $@
 endef
 
@@ -99,7 +105,7 @@ demo: $(VENV)/.stamp  ## run the demonstration
 test: $(VENV)/.stamp  ## run the tests on NumPy and array-api-strict (MARKERS="not backends" adds the slow ones)
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "$(MARKERS)" $(ARGS)
 
-laws: $(VENV)/.stamp  ## the laws of terms, maps and manifolds with four times as many examples
+laws: $(VENV)/.stamp  ## the laws of terms, maps and manifolds with three times as many examples
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) --hypothesis-profile=laws -m "hypothesis and $(MARKERS)" tests/laws $(ARGS)
 
 coverage: $(VENV)/.stamp  ## the tests, and which lines they run: at least 95 %
