@@ -21,6 +21,8 @@ _rng = np.random.default_rng(11)
 X, Z = (_rng.standard_normal((N, R)) for _ in "XZ")
 Y0, Z0 = (_rng.standard_normal(SHAPE) for _ in "YZ")
 TERMS = {label(term): term for term in (*SMOOTH, *PROXIMABLE, *HARD, *CONVEX)}
+FIRST = {type(term): name for name, term in reversed(TERMS.items())}.values()
+"""One term of each class."""
 KINKS = np.array([[1.0, -1.0], [0.0, 0.0], [0.5, -2.0], [1.0, 0.1]])  # ties, zeros, an empty row
 
 
@@ -63,6 +65,9 @@ def compiled(library: Any, ask: Callable[..., Any], about: Any = None) -> Callab
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", TERMS)
 def test_a_term(library, name, dtype):
+    if library.name == "jax" and dtype is np.float32 and name not in FIRST:
+        pytest.skip("JAX compiles it anew, and another term of its class is tried in single precision")
+
     def convert(a: Any) -> Any:
         return library.asarray(a.astype(dtype))
 

@@ -69,7 +69,7 @@ def agree(one: Any, other: Any, library: Any, tolerance: float = 1e-9) -> None:
         ("torch", "plain l1, centred", "socm"),
         # JAX compiles each for half a minute: one projection, one search along a curve
         ("jax", "l1 minus largest-k", "oadmm-ep"),
-        ("jax", "stack of three", "oadmm-rr"),
+        ("jax", "negative part", "oadmm-rr"),
     ],
     indirect=["library"],
 )

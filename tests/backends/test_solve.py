@@ -43,6 +43,8 @@ def test_until_critical(library, name):
 
 @pytest.mark.parametrize("solver", ["oadmm-ep", "oadmm-rr", "subgradient"])
 def test_resumed_equals_never_stopped(library, solver, tmp_path):
+    if library.name == "jax" and solver == "oadmm-ep":
+        pytest.skip("test_jax.py resumes it, and compiles nothing anew")
     problem = PROBLEMS["l1 minus largest-k"](library.asarray)
     file = tmp_path / "run.npz"
     part = solve(problem, solver, stop=Iterations(15), observers=[Checkpoint(file, every=10)])
