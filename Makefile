@@ -23,10 +23,14 @@ NEWEST  ?= 3.14 3.13 3.12
 OLDEST  ?= 3.11
 WORKERS ?= auto
 MARKERS ?= not backends and not pages and not slow
-# What another version of a library can break: the layers that call others, and of the mathematics what leans on the array
-# standard, on sparse matrices and on LAPACK.
-SHORT   ?= $(addprefix tests/,cli datasets driver estimators experiments plotting backends/test_catalogue.py \
-  backends/test_operations.py laws/test_maps.py laws/test_stiefel.py test_versions.py)
+# What another version of a library can break: where commands, frames, estimators, files and pictures are handed to others,
+# and of the mathematics what leans on the array standard, on sparse matrices and on LAPACK.
+SHORT   ?= $(addprefix tests/,datasets plotting test_versions.py backends/test_catalogue.py backends/test_operations.py \
+  laws/test_maps.py laws/test_stiefel.py \
+  $(patsubst %,cli/test_%.py,blocks data fit list mistakes models solve tables) \
+  $(patsubst %,driver/test_%.py,checkpoint copies encoding interrupt result) \
+  $(patsubst %,estimators/test_%.py,common refusals robust_subspace sparse_pca_input summary) \
+  $(patsubst %,experiments/test_%.py,outputs provenance store))
 # processes that make the site
 JOBS    ?= 1
 # make fuzz: cases of each campaign, and where the draw begins
@@ -36,8 +40,10 @@ ARGS    ?=
 
 PIP_FLAGS := -qq --disable-pip-version-check
 # One thread per worker: several workers with several threads each would wait for one another.
-PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
-XDIST     := -n $(WORKERS) --maxprocesses=4
+# What is compiled is kept, whatever the caller's environment says: half of the time to collect the tests is compiling them.
+PYTEST    := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE=
+# Each worker begins with tests that stand together, which share fixtures and what is compiled, and ends with those of others.
+XDIST     := -n $(WORKERS) --maxprocesses=4 --dist=worksteal
 # One test may take longer than a hang is given.
 LONG      := -o faulthandler_timeout=0
 FEW       := --hypothesis-profile=few -m "$(MARKERS)" $(SHORT)
@@ -49,11 +55,13 @@ python="$(PYTHON)"; command -v "$$python" >/dev/null || { \
   echo "orthoprox needs Python 3.11 or newer, but $$python is $$("$$python" -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
 endef
 
-# $(1): what is installed besides, in words; $(2): the same for pip
+# $(1): what is installed besides, in words; $(2): the same for pip, which would compile with one processor only.
+# Some libraries carry files that are not meant for this Python: they stay as they are.
 define MAKE_VENV
 @test -x $(@D)/bin/python || { $(CHECK_PYTHON); "$$python" -m venv $(@D); }
 @echo "Installing orthoprox $(1) into $(@D) ..."
-@$(@D)/bin/python -m pip install $(PIP_FLAGS) $(2)
+@$(@D)/bin/python -m pip install $(PIP_FLAGS) --no-compile $(2)
+@$(@D)/bin/python -m compileall -qq -j 0 $(@D)/lib || true
 @touch $@
 endef
 
@@ -97,7 +105,7 @@ demo: $(VENV)/.stamp  ## run the demonstration
 test: $(VENV)/.stamp  ## run the tests on NumPy and array-api-strict (MARKERS="not backends" adds the slow ones)
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) -m "$(MARKERS)" $(ARGS)
 
-laws: $(VENV)/.stamp  ## the laws of terms, maps and manifolds with four times as many examples
+laws: $(VENV)/.stamp  ## the laws of terms, maps and manifolds with three times as many examples
 	$(PYTEST) $(VENV)/bin/python -m pytest -q $(XDIST) --hypothesis-profile=laws -m "hypothesis and $(MARKERS)" tests/laws $(ARGS)
 
 coverage: $(VENV)/.stamp  ## the tests, and which lines they run: at least 95 %
@@ -118,9 +126,12 @@ slow: $(VENV)/.stamp  ## run the slow tests, those on real data among them (ORTH
 fuzz: $(VENV)/.stamp  ## try CASES random cases of everything (ARGS=tests/fuzz/test_problems.py for one campaign)
 	$(PYTEST) ORTHOPROX_FUZZ_CASES=$(CASES) $(VENV)/bin/python -m pytest -q $(XDIST) $(LONG) -o addopts= --import-mode=importlib --hypothesis-seed=$(SEED) $(or $(ARGS),tests/fuzz)
 
-# The same programs compile in half the time, and small arrays gain nothing from the rest.
+# The same programs compile in half the time, and small arrays gain nothing from the rest. What one worker has compiled the
+# others read, even the smallest operation.
+XLA := JAX_PLATFORMS=cpu JAX_DISABLE_MOST_OPTIMIZATIONS=true JAX_COMPILATION_CACHE_DIR=$(CURDIR)/build/jax \
+  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES=none
 backends: $(XVENV)/.stamp  ## run the tests that need PyTorch, JAX, Dask or a storage, in .venv-backends
-	$(PYTEST) JAX_PLATFORMS=cpu JAX_DISABLE_MOST_OPTIMIZATIONS=true $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
+	$(PYTEST) $(XLA) $(XVENV)/bin/python -m pytest -q $(XDIST) -m backends tests/backends $(ARGS)
 
 release: $(RVENV)/.stamp  ## build the sdist and the wheel into dist/ and check them (ARGS="--tag v0.1.0" for one to publish)
 	$(RVENV)/bin/python .ci/release.py $(ARGS)

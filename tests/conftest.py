@@ -15,12 +15,12 @@ settings.register_profile(
     "ci",
     derandomize=True,
     deadline=None,
-    max_examples=10,  # of each of five hundred laws, of which make laws tries 60; those of terms take half
+    max_examples=10,  # of each of five hundred laws, of which make laws tries 30; those of terms take half
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("few", settings.get_profile("ci"), max_examples=5)  # the same laws with other versions
-settings.register_profile("laws", settings.get_profile("ci"), max_examples=60)  # make laws: a stage of its own
+settings.register_profile("laws", settings.get_profile("ci"), max_examples=30)  # make laws: a stage of its own
 settings.register_profile("explore", settings.get_profile("ci"), derandomize=False, max_examples=1000)
 settings.load_profile("ci")
 

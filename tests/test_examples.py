@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = {file.stem: file for file in sorted((ROOT / "examples").glob("*.py")) if "def main(" in file.read_text()}
 OTHERS = {name for name, file in EXAMPLES.items() if "\nimport torch\n" in file.read_text()}
 """Examples that need PyTorch; ``tests/backends/test_nn_finish.py`` runs them."""
+SHORTER = {"genes": {"COUNTS": (32, 66)}}
+"""Settings that make an example shorter; the gallery, made by ``make docs``, runs it as it is."""
 LARGEST = 80_000
 
 
@@ -39,6 +41,8 @@ def check_example(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "new" / "pictures"
     example = module(EXAMPLES[name])
+    for setting, value in SHORTER.get(name, {}).items():
+        monkeypatch.setattr(example, setting, value)
     picture = example.main(folder)
     assert picture == folder / f"{name}.png"
     assert [path.name for path in folder.rglob("*")] == [picture.name]

@@ -27,6 +27,8 @@ def orthonormal(on, seed=0):
     X = X / np.linalg.norm(X, axis=0)
     for _ in range(60):
         E = X.T @ X - np.eye(X.shape[1])
+        if np.max(np.abs(E)) < 1e-15:
+            break
         X[on > 0] -= np.linalg.lstsq(constraints(X, on), E[np.triu_indices(len(E))], rcond=None)[0]
     assert is_orthonormal(X)
     return X

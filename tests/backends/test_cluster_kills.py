@@ -22,7 +22,7 @@ from orthoprox.maps import Blocked
 from orthoprox.models import sparse_pca
 
 pytestmark = pytest.mark.backends
-MOMENTS = int(os.environ.get("ORTHOPROX_KILLS", "2"))
+MOMENTS = int(os.environ.get("ORTHOPROX_KILLS", "1"))
 RNG = np.random.default_rng(8)
 D = RNG.standard_normal((4000, 3)) @ RNG.standard_normal((3, 20)) + RNG.standard_normal((4000, 20)) / 2 + 2
 LONGEST = 90.0

@@ -50,8 +50,14 @@ def test_attempts_are_among_the_steps():
     assert any(attempt for name in TRIED for _, attempt in steps_of(name))
 
 
+FEW = {"l1 minus largest-k", "plain l1, centred", "mcp of differences", "own function, unknown constant"}
+"""Every phase and block method. JAX compiles each operation for each shape, so there these are all."""
+
+
 @pytest.mark.parametrize("name", TRIED)
 def test_single_steps(library, name):
+    if library.name == "jax" and name not in FEW:
+        pytest.skip("PyTorch and array-api-strict take this step too")
     there = PROBLEMS[name](library.asarray)
     X0 = there.M.random(3)
     begun = METHOD.init(there, library.asarray(X0))

@@ -151,7 +151,7 @@ def test_time_is_kept_between_recordings(graphs, torch):
     assert result.iterations > 64
 
 
-@pytest.mark.parametrize("method", ["oadmm-ep", "oadmm-rr", "spgm-rr"])
+@pytest.mark.parametrize("method", ["oadmm-ep", "spgm-rr"])
 def test_loops_of_jax_without_branches(jax, monkeypatch, method):
     from orthoprox.backends import jax as backend
 

@@ -43,6 +43,8 @@ def test_until_critical(library, name):
 
 @pytest.mark.parametrize("solver", ["oadmm-ep", "oadmm-rr", "subgradient"])
 def test_resumed_equals_never_stopped(library, solver, tmp_path):
+    if library.name == "jax" and solver == "oadmm-ep":
+        pytest.skip("test_jax.py resumes it, and compiles nothing anew")
     problem = PROBLEMS["l1 minus largest-k"](library.asarray)
     file = tmp_path / "run.npz"
     part = solve(problem, solver, stop=Iterations(15), observers=[Checkpoint(file, every=10)])
@@ -108,6 +110,8 @@ def test_a_start_off_the_manifold_of_low_rank(library):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("start", [Leading(), Turned(), Varimax(2.0), Auto()], ids=lambda start: start.name)
 def test_informed_starts_are_those_of_numpy_in_the_library_and_float_type_of_the_data(library, start, dtype):
+    if library.name == "jax" and dtype == "float32" and start.name != Auto().name:
+        pytest.skip("JAX compiles each operation anew, and the best of all starts draws them")
     D = np.random.default_rng(2).standard_normal((40, 3)) @ np.kron(np.diag([3.0, 2.0, 1.0]), np.ones((1, 4)))
     problem = sparse_pca(library.asarray(D.astype(dtype)), n_components=3, weight=0.3)
     one, other = start.draw(sparse_pca(D, n_components=3, weight=0.3), 1), start.draw(problem, 1)

@@ -4,12 +4,14 @@ Lengths that are quotients of differences double a rounding error every few iter
 are compared one by one, and not trajectories.
 """
 
+from collections import Counter
 from itertools import islice, pairwise
 
 import numpy as np
 import pytest
 from array_api_compat import is_array_api_obj
 
+from backends.conftest import NAMES
 from backends.problems import MASK, PROBLEMS, B, M, R, Y
 from backends.states import apart, arrays_of, carried, is_single, numbers, single
 from orthoprox import Problem, iterate, named
@@ -58,6 +60,8 @@ TURNED = {name: PROBLEMS[name] for name in ("l1 minus largest-k", "negative part
 ALL = PROBLEMS | TURNED | {"nonnegative components": lambda a: nonnegative_pca(a(B), n_components=R)}
 
 
+LIBRARIES = [pytest.param(name) if isinstance(name, str) else name for name in NAMES]
+
 # Every method on every problem, its variants on a few, inner loops on some.
 FEW = ("l1 minus largest-k", "groups of a matrix", "stack of three", "largest magnitude")
 SOME = ("l1 minus largest-k", "mcp of differences", "stack of three", "compressed modes")
@@ -78,7 +82,37 @@ TURNS += [("nonnegative components", "assignment")]
 METHODS |= SWEEPS | {"assignment": Assignment()}
 
 
-@pytest.mark.parametrize(("problem", "method"), [*PAIRS, *TURNS])
+def names(case):
+    """Problem and method of a case, which may carry marks."""
+    return getattr(case, "values", case)
+
+
+def spread(cases, times):
+    """Each method on so many problems, the least tried first."""
+    tried, kept = Counter(), []
+    for method in dict.fromkeys(names(case)[1] for case in cases):
+        own = sorted((case for case in cases if names(case)[1] == method), key=lambda case: tried[names(case)[0]])
+        tried.update(names(case)[0] for case in own[:times])
+        kept += own[:times]
+    return kept
+
+
+def everywhere(cases, times=2):
+    """Cases in every library; JAX, which compiles each anew, has every method and every problem, but not every pair."""
+    short = spread(cases, times)
+    for name in LIBRARIES:
+        for case in short if "jax" in names(name) else cases:
+            marks = (*getattr(name, "marks", ()), *getattr(case, "marks", ()))
+            yield pytest.param(*names(name), *names(case), marks=marks)
+
+
+def test_what_is_compiled_has_every_method_and_every_problem():
+    for cases in (PAIRS, TURNS):
+        for place in (0, 1):
+            assert {names(case)[place] for case in spread(cases, 2)} == {names(case)[place] for case in cases}
+
+
+@pytest.mark.parametrize(("library", "problem", "method"), list(everywhere([*PAIRS, *TURNS])), indirect=["library"])
 def test_single_steps(library, problem, method):
     # ManPG solves its subproblem until |E|^2 is 1e-11; from one library to another the last inner step may differ.
     tolerance = 1e-8 if method.startswith("manpg") else 1e-10
@@ -118,7 +152,9 @@ IN_SINGLE_PRECISION = [
 IN_SINGLE_PRECISION += [(problem, "oadmm") for problem in ("plain l1, centred", "l1 minus largest-k", "stack of three")]
 
 
-@pytest.mark.parametrize(("problem", "method"), [*IN_SINGLE_PRECISION, *TURNS])
+@pytest.mark.parametrize(
+    ("library", "problem", "method"), list(everywhere([*IN_SINGLE_PRECISION, *TURNS], 1)), indirect=["library"]
+)
 def test_single_precision_stays(library, problem, method):
     there = ALL[problem](single(library))
     solver = {**METHODS, "oadmm": named("oadmm", explore=3, block=3, rounds=4)}[method].for_problem(there)

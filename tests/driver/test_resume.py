@@ -34,7 +34,7 @@ def file(tmp_path):
 
 
 CASES = [(method, CHOSEN[0]) for method in METHODS]
-CASES += [(method, name) for method in METHODS if method.startswith("oadmm") for name in CHOSEN[1:]]
+CASES += [(method, name) for method in ("oadmm", "oadmm-ep", "oadmm-rr, bb-long") for name in CHOSEN[1:]]
 
 
 @pytest.mark.parametrize(("method", "name"), CASES)
@@ -75,8 +75,7 @@ def test_the_clock_goes_on_where_it_stood(file):
     np.testing.assert_array_equal(rest.history.seconds[:20], first.history.seconds[:20])
 
 
-@pytest.mark.parametrize("every", [1, 7])
-@pytest.mark.parametrize("middle", [3, 14, -2, -1])
+@pytest.mark.parametrize(("every", "middle"), [(1, 3), (1, -1), (7, 14), (7, -2)])
 def test_stalled_does_not_notice_that_the_run_was_stopped(every, middle, file):
     rule = Stalled(2e-2, window=4) | Iterations(400)
     whole = solve(PROBLEM, stop=rule, record=Recorder(every=every))

@@ -174,7 +174,7 @@ def check(model: Any, X: Any, said: list[str]) -> None:
 
 
 @each
-@campaign(5)
+@campaign(3)
 @given(data=st.data())
 def test_a_fit_keeps_what_it_promises(kind: Any, data: Any) -> None:
     estimator, table = data.draw(estimators(kind)), data.draw(tables())
@@ -225,7 +225,7 @@ def ctrl_c(after: int) -> Iterator[list[Any]]:
 
 
 @each
-@campaign(5)
+@campaign(3)
 @given(data=st.data())
 def test_ctrl_c_keeps_the_best_so_far(kind: Any, data: Any) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))

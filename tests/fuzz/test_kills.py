@@ -84,7 +84,7 @@ def strike(server, solver, file, sign, after):
     assert (ended, int(code)) == ("ended", -sign if sign == KILL else 0)
 
 
-@campaign(6)
+@campaign(4)
 @given(
     solver=st.sampled_from(sorted(RUNS)),
     strikes=st.lists(

@@ -109,7 +109,7 @@ def check_default(case, seed, power):
     return result.status.name
 
 
-@campaign(short=30)
+@campaign(short=20)
 @given(cases(UNITS), st.sampled_from(sorted(SOLVERS)), st.integers(0, 9))
 def test_results_are_true(case, name, seed):
     note(case.words)

@@ -36,7 +36,7 @@ def test_the_published_optimum_is_reached(case, weight):
     assert best < PUBLISHED[weight] * (1 + above)
 
 
-@pytest.mark.parametrize("weight", PUBLISHED)
+@pytest.mark.parametrize("weight", [0.05, pytest.param(0.10, marks=pytest.mark.slow)])
 def test_the_default_solver_needs_no_such_start(weight):
     problem = compressed_modes(128, n_components=10, weight=weight)
     runs = [solve(problem, seed=seed, stop=Iterations(60), record=Recorder(every=60)) for seed in range(3)]

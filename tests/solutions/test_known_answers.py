@@ -80,10 +80,10 @@ def bias(problem, result):
     return solver.tau / beta * problem.h.lipschitz_constant(problem.shape) ** 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_one_column_in_the_plane_by_enumeration(seed):
     S = np.random.default_rng(seed).standard_normal((2, 2))
-    weak = 0.4 * MCP(0.5, 4.0) if seed % 2 else 0.4 * L1()
+    weak = (0.4 * L1(), 0.4 * MCP(0.5, 4.0))[seed]
     problem = Problem.of(Quadratic(S + S.T) - 0.1 * LargestK(1) + weak, over=Stiefel(2, 1))
     circle = [np.array([[np.cos(a)], [np.sin(a)]]) for a in np.linspace(0, np.pi, 1501)]
     best = min(float(problem.objective(X)) for X in circle)
