@@ -24,6 +24,7 @@ from orthoprox.nn._groups import (
     divide,
     penalty_for,
 )
+from orthoprox.nn._host import Scratch
 from orthoprox.nn._marks import OWNERS, check_kind, mark_count, mark_of, marked
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._precision import full_precision
@@ -107,6 +108,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         self.base: Any = None
         self._built: dict[Any, tuple[Stack, Replay, Watch]] = {}
         self._sorted: dict[int, Any] = {}
+        self._scratch = Scratch()
         self._marks = -1
         defaults: dict[str, Any] = {"lr": lr, "momentum": momentum, "step": 0}
         if betas is not None:  # schedulers that vary the momentum ask which of the two there is
@@ -300,7 +302,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
                 )
         penalty = penalty_for(params[0], self.penalty)
         with full_precision(params[0]):
-            stack = Stack(params, marks, penalty, self.rule, self.state)  # type: ignore[arg-type]
+            stack = Stack(params, marks, penalty, self.rule, self.state, self._scratch)  # type: ignore[arg-type]
             self._tell(stack.repair([self._name(p) for p in params]))
 
         def whole() -> None:
