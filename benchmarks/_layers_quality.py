@@ -37,13 +37,20 @@ def end(run: dict[str, Any]) -> float:
     return value if math.isfinite(value) else 0.0
 
 
+def score(runs: list[dict[str, Any]]) -> tuple[float, float]:
+    """What choices are made by: the accuracy at the end; among equals the whole curve, so the faster one."""
+    if any(math.isnan(value) for run in runs for value in run["curve"]):
+        return 0.0, 0.0
+    return sum(end(run) for run in runs), sum(sum(run["curve"]) for run in runs)
+
+
 def chosen(store: Store, task: str, method: str) -> float | None:
     """The lr with the best mean over the tuning seeds."""
     lrs, seeds = METHODS[method][1], TASKS[task].tuning
     runs = {lr: store.all([("dense", task, method, lr, seed) for seed in seeds]) for lr in lrs}
     if any(some is None for some in runs.values()):
         return None
-    return max(lrs, key=lambda lr: sum(end(run) for run in runs[lr] or []))
+    return max(lrs, key=lambda lr: score(runs[lr] or []))
 
 
 def quality(store: Store) -> dict[str, dict[str, Any]]:
@@ -111,7 +118,7 @@ def sparsity(store: Store) -> dict[str, dict[str, Any]]:
                 tried = [store.all([("sparse", task, way, share, *o, s) for s in TASKS[task].tuning]) for o in choices]
                 if not tried or any(some is None for some in tried):
                     continue
-                best = max(zip(choices, tried, strict=True), key=lambda pair: sum(end(run) for run in pair[1] or []))[0]
+                best = max(zip(choices, tried, strict=True), key=lambda pair: score(pair[1] or []))[0]
                 runs = store.all([("sparse", task, way, share, *best, seed) for seed in TASKS[task].reported])
                 if runs is not None:
                     found.setdefault(f"{task} {share}", {})[way] = {"option": best, "runs": runs}

@@ -169,20 +169,20 @@ def speed(device: str, only: tuple[str, ...] = ()) -> dict[str, dict[str, float 
     """
     found: dict[str, dict[str, float | None]] = {}
     for shape in LARGE if device == "cuda" else SMALL:
-        steps = {}
+        steps, slow = {}, {}
         for name, (make, needs) in COLUMNS.items():
             if (needs is None or importlib.util.find_spec(needs) is not None) and (not only or name in only):
                 try:
                     steps[name] = make(shape, device)
-                    for _ in range(4):
-                        steps[name]()
+                    slow[name] = warm_up(steps[name])
                 except (RuntimeError, NotImplementedError, ValueError) as error:
                     print(f"{name} on {shape}: {str(error).splitlines()[0][:90]}", flush=True)
                     steps.pop(name, None)
         times: dict[str, list[float]] = {name: [] for name in steps}
-        for _ in range(TURNS):
+        for k in range(TURNS):
             for name, step in steps.items():
-                times[name] += turn(step, device)
+                if k < 2 or not slow[name]:
+                    times[name] += turn(step, device, slow[name])
         row = found.setdefault(" x ".join(map(str, shape)), dict.fromkeys(COLUMNS))
         for name, some in times.items():
             row[name] = statistics.median(some)
@@ -190,10 +190,21 @@ def speed(device: str, only: tuple[str, ...] = ()) -> dict[str, dict[str, float 
     return found
 
 
-def turn(step: Callable[[], None], device: str) -> list[float]:
-    """The times of some calls, after one that does not count: at least one, and no more once they have taken enough."""
-    step()
+def warm_up(step: Callable[[], None]) -> bool:
+    """Some calls that do not count; whether one takes so long that few are enough."""
+    for _ in range(4):
+        begun = time.perf_counter()
+        step()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+    return time.perf_counter() - begun > ENOUGH / TURNS
+
+
+def turn(step: Callable[[], None], device: str, slow: bool) -> list[float]:
+    """The times of some calls: at least one, and no more once they have taken enough."""
     times: list[float] = []
+    if not slow:
+        step()  # what the other columns left in caches does not count
     while sum(times) < 1e3 * ENOUGH / TURNS and len(times) < MOST:
         times.append(timed(step, device))
     return times

@@ -121,7 +121,7 @@ class Host:
         return Q, k[0]
 
     def _split(self, beta: Any, most: float) -> None:
-        """S3 and S4 for an l1 norm at sigma = 1: z is z + beta X cut to [-most, most], and y what was cut off, over beta."""
+        """S3 and S4 for an l1 norm at sigma = 1: z + beta X cut to [-most, most] is the new z, the rest is beta y."""
         s, v = self.stack, self.Y
         _sum(s.z, s.X, beta, v)
         torch.clamp(v, -most, most, out=s.z)
