@@ -104,7 +104,8 @@ class Host:
         Q, h = self._polynomial(worst)
         if Y.dtype == torch.float64:
             Q = correct(Q, E, h)
-        torch.baddbmm(Y, *((Q, Y) if s.shape[1] <= s.shape[2] else (Y, Q)), beta=h, out=s.X)
+        Q.diagonal(dim1=1, dim2=2).add_(h)  # rounding it is less than that of the polynomial, and saves a pass over Y
+        torch.bmm(*((Q, Y) if s.shape[1] <= s.shape[2] else (Y, Q)), out=s.X)
         return True
 
     def _polynomial(self, worst: float) -> tuple[Any, float]:
@@ -114,11 +115,11 @@ class Host:
         if worst > four.reach:
             return without_constant(root, E, square), root.h
         k = (two if worst <= two.reach else four).coefficients
-        torch.mul(E, k[1], out=Q).add_(square, alpha=k[2])
-        if worst > two.reach:
-            torch.mul(E, k[3], out=spare).add_(square, alpha=k[4])
-            Q.baddbmm_(square, spare)
-        return Q, k[0]
+        torch.add(E, square, alpha=k[2] / k[1], out=Q)
+        if worst <= two.reach:
+            return Q.mul_(k[1]), k[0]
+        torch.add(E, square, alpha=k[4] / k[3], out=spare)
+        return Q.baddbmm_(square, spare, beta=k[1], alpha=k[3]), k[0]
 
     def _split(self, beta: Any, most: float) -> None:
         """S3 and S4 for an l1 norm at sigma = 1: z + beta X cut to [-most, most] is the new z, the rest is beta y."""
