@@ -217,7 +217,10 @@ class Stack:
         if bool(lost.any()):
             torch.where(lost.view(-1, 1, 1), torch.zeros_like(self.momentum), self.momentum, out=self.momentum)
             torch.where(lost, torch.zeros_like(self.square), self.square, out=self.square)
-            said.append(f"The gradient of {self._named(lost, names)} was NaN or infinite: that step left it as it was.")
+            said.append(
+                f"The gradient of {self._named(lost, names)} was NaN or infinite, or overflows when squared: that "
+                "step left it as it was."
+            )
         self.read()
         off = ~(infeasibility(self.X) <= _OFF * math.sqrt(self.shape[1]) * torch.finfo(self.X.dtype).eps)
         if bool(off.any()):

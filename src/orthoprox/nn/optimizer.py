@@ -32,6 +32,10 @@ from orthoprox.nn._stack import Rule, Stack
 from orthoprox.nn._watch import Watch
 
 
+_not_compiled: Any = getattr(torch, "_disable_dynamo", lambda function: function)
+"""A step that is called from a compiled function runs as it is: it looks at addresses and numbers."""
+
+
 class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     """Train a model whose marked parameters stay orthonormal, with penalties that make them sparse.
 
@@ -133,9 +137,10 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def _own(self, groups: list[dict[str, Any]]) -> None:
         """Check marked parameters, and make them those of this optimiser."""
-        before = [p for group in self.param_groups if group[OWN] for p in group["params"]]
         new = [p for group in groups for p in group["params"]]
-        check_overlap(list({id(p): p for p in before + new}.values()))
+        before = {id(p): (p, group[OWN]) for group in self.param_groups for p in group["params"]}
+        known = {**before, **{id(p): (p, True) for p in new}}.values()
+        check_overlap([p for p, mine in known if mine], [p for p, mine in known if not mine])
         for p in new:
             check_penalty(p, self.penalty)
         for p in new:
@@ -164,9 +169,10 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             return torch.optim.Adam(groups, lr=lr, betas=betas)
         return torch.optim.SGD(groups, lr=lr, momentum=momentum)
 
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("An OrthoProx is not copied or pickled; save its state_dict, and load that into a new one.")
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if not hasattr(self, "rule"):
-            raise TypeError("An OrthoProx is not copied or pickled; save its state_dict, and load that into a new one.")
         super().__setstate__(state)
         self._built, self._sorted = {}, {}
         self._reshare()
@@ -194,6 +200,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             self.base.add_param_group({**others[0], OWN: False})
             self.param_groups.append(self.base.param_groups[-1])
 
+    @_not_compiled
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step; with a closure its loss is returned."""
         loss = None
