@@ -190,7 +190,7 @@ def _parameter(module: Any, name: str) -> Any:
     memory = p.untyped_storage().nbytes()
     if memory > p.numel() * p.element_size() and not isinstance(module, nn.RNNBase):  # CUDA keeps theirs in one piece
         warnings.warn(
-            f"{name} is a part of larger memory ({p.numel() * p.element_size()} of {memory} bytes), and steps change it "
+            f"{name} is a part of larger memory ({p.numel() * p.element_size()} of {memory} bytes); steps change it "
             "there: if that is not meant, make it a parameter of its own, as in nn.Parameter(W.clone()).",
             RuntimeWarning,
             stacklevel=3,

@@ -32,8 +32,10 @@ from orthoprox.nn._stack import Rule, Stack
 from orthoprox.nn._watch import Watch
 
 
-_not_compiled: Any = getattr(torch, "_disable_dynamo", lambda function: function)
-"""A step that is called from a compiled function runs as it is: it looks at addresses and numbers."""
+def _not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that is called from a compiled function runs as it is: it looks at addresses and numbers."""
+    disable = getattr(torch, "_disable_dynamo", None)
+    return function if disable is None else disable(function)
 
 
 class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
