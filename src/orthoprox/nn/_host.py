@@ -53,7 +53,7 @@ class Host:
         small = (self.scratch(name, (s.shape[0], p, p), s.X) for name in ("E", "E2", "Q", "E3"))
         self.E, self.square, self.Q, self.spare = small
         self.factors = (self.Y, self.Y.mT) if s.shape[1] <= s.shape[2] else (self.Y.mT, self.Y)
-        self.diagonal = self.E.diagonal(dim1=1, dim2=2)
+        self.eye = torch.eye(p, dtype=s.X.dtype).expand(s.shape[0], p, p)
         self._grown = self.scratch.grown
 
     @staticmethod
@@ -90,8 +90,7 @@ class Host:
     def _project(self, shortened: bool) -> bool:
         """Move the weights to the polar factors of Y if all are within reach; otherwise only those that are."""
         s, E, Y = self.stack, self.E, self.Y
-        torch.bmm(*self.factors, out=E)
-        self.diagonal.sub_(1.0)
+        torch.baddbmm(self.eye, *self.factors, beta=-1.0, out=E)
         torch.bmm(E, E, out=self.square)
         torch.linalg.vector_norm(self.square, dim=(1, 2), out=s.excess).sqrt_()
         torch.amax(s.excess, 0, out=s.worst)
@@ -104,22 +103,23 @@ class Host:
         Q, h = self._polynomial(worst)
         if Y.dtype == torch.float64:
             Q = correct(Q, E, h)
-        Q.diagonal(dim1=1, dim2=2).add_(h)  # rounding it is less than that of the polynomial, and saves a pass over Y
-        torch.bmm(*((Q, Y) if s.shape[1] <= s.shape[2] else (Y, Q)), out=s.X)
+        torch.baddbmm(Y, *((Q, Y) if s.shape[1] <= s.shape[2] else (Y, Q)), beta=h, out=s.X)
         return True
 
     def _polynomial(self, worst: float) -> tuple[Any, float]:
         """The inverse root of I + E less h I, and h: of the least degree that reaches as far as E is large."""
-        E, square, Q, spare = self.E, self.square, self.Q, self.spare
+        E, square = self.E, self.square
         two, four, root = short_root(2), short_root(4), inverse_root()
         if worst > four.reach:
             return without_constant(root, E, square), root.h
-        k = (two if worst <= two.reach else four).coefficients
-        torch.add(E, square, alpha=k[2] / k[1], out=Q)
+        Q = E if E.dtype == torch.float32 else self.Q  # E is needed once more where digits are added
         if worst <= two.reach:
-            return Q.mul_(k[1]), k[0]
-        torch.add(E, square, alpha=k[4] / k[3], out=spare)
-        return Q.baddbmm_(square, spare, beta=k[1], alpha=k[3]), k[0]
+            k = two.coefficients
+            return torch.add(E, square, alpha=k[2] / k[1], out=Q).mul_(k[1]), k[0]
+        k = four.coefficients
+        torch.add(E, square, alpha=k[4] / k[3], out=self.spare)
+        torch.add(E, square, alpha=k[2] / k[1], out=Q)
+        return Q.baddbmm_(square, self.spare, beta=k[1], alpha=k[3]), k[0]
 
     def _split(self, beta: Any, most: float) -> None:
         """S3 and S4 for an l1 norm at sigma = 1: z + beta X cut to [-most, most] is the new z, the rest is beta y."""
