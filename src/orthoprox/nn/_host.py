@@ -45,13 +45,13 @@ class Host:
         self._grown = -1
 
     def _memory(self) -> None:
-        """Y and its transpose, and four matrices of the short side."""
+        """Y and its transpose, and matrices of the short side."""
         if self._grown == self.scratch.grown:
             return
         s, p = self.stack, min(self.stack.shape[1:])
         self.Y = self.scratch("Y", s.shape, s.X)
-        small = (self.scratch(name, (s.shape[0], p, p), s.X) for name in ("E", "E2", "Q", "E3"))
-        self.E, self.square, self.Q, self.spare = small
+        small = (self.scratch(name, (s.shape[0], p, p), s.X) for name in ("E", "E2", "Q"))
+        self.E, self.square, self.Q = small
         self.factors = (self.Y, self.Y.mT) if s.shape[1] <= s.shape[2] else (self.Y.mT, self.Y)
         self.eye = torch.eye(p, dtype=s.X.dtype).expand(s.shape[0], p, p)
         self._grown = self.scratch.grown
@@ -116,10 +116,14 @@ class Host:
         if worst <= two.reach:
             k = two.coefficients
             return torch.add(E, square, alpha=k[2] / k[1], out=Q).mul_(k[1]), k[0]
+        # with U = E^2 + u E, whose square has the powers 2, 3 and 4, it is k4 U^2 + c U + d E
         k = four.coefficients
-        torch.add(E, square, alpha=k[4] / k[3], out=self.spare)
-        torch.add(E, square, alpha=k[2] / k[1], out=Q)
-        return Q.baddbmm_(square, self.spare, beta=k[1], alpha=k[3]), k[0]
+        u = k[3] / (2 * k[4])
+        c = k[2] - k[4] * u * u
+        d = k[1] - c * u
+        U = square.add_(E, alpha=u)
+        torch.add(E, U, alpha=c / d, out=Q)
+        return Q.baddbmm_(U, U, beta=d, alpha=k[4]), k[0]
 
     def _split(self, beta: Any, most: float) -> None:
         """S3 and S4 for an l1 norm at sigma = 1: z + beta X cut to [-most, most] is the new z, the rest is beta y."""
