@@ -14,7 +14,9 @@ from orthoprox.nn import OrthoProx, orthogonal_
 
 OTHERS = 3e-3
 """The lr of Adam for everything that is not orthonormal, the same for all methods."""
-SGD, ADAM, LENGTH = (0.003, 0.01, 0.03, 0.1, 0.3), (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), (0.001, 0.003, 0.01, 0.03, 0.1)
+SGD = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+ADAM = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+LENGTH = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 Make = Callable[[nn.Module, float], list[Any]]
 
 
@@ -91,7 +93,7 @@ METHODS: dict[str, tuple[Make, tuple[float, ...], str | None]] = {
     "unconstrained, SGD": (plain(False), SGD, None),
     "unconstrained, Adam": (plain(True), ADAM, None),
 }
-"""Name -> how it is made, the five values of lr it may choose from, the package it needs."""
+"""Name -> how it is made, the six values of lr it may choose from, the package it needs."""
 
 
 def installed() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ LARGE = ((1, 1024, 4096), (1024, 64, 64), (16, 256, 1024), (4096, 16, 64))
 SMALL = ((1, 256, 1024), (64, 64, 64), (4, 128, 512), (256, 16, 64))
 """The shapes on a GPU, and on a processor."""
 ENOUGH = 0.4  # seconds for each number
+TURNS, MOST = 4, 50  # in which they are spent, and calls in a turn
 
 
 def start(shape: tuple[int, int, int], device: str) -> tuple[Any, Any]:
@@ -63,6 +65,21 @@ def floor(shape: Any, device: str) -> Callable[[], None]:
         for _ in range(2):
             Y = 1.5 * Y - 0.5 * torch.bmm(torch.bmm(Y, Y.mT), Y)
         Y - Y.clamp(-1e-3, 1e-3)
+
+    return step
+
+
+def floor_in_place(shape: Any, device: str) -> Callable[[], None]:
+    """The same in as few calls as there can be, into memory that is there."""
+    W, G = start(shape, device)
+    Y, Z, C = torch.empty_like(W), torch.empty_like(W), W @ W.mT
+
+    def step() -> None:
+        torch.add(W, G, alpha=-0.01, out=Y)
+        for one, other in ((Y, Z), (Z, Y)):
+            torch.bmm(one, one.mT, out=C)
+            torch.baddbmm(one, C, one, beta=1.5, alpha=-0.5, out=other)
+        torch.sub(Y, torch.clamp(Y, -1e-3, 1e-3, out=Z), out=Y)
 
     return step
 
@@ -126,6 +143,7 @@ def parametrised(by: str) -> Callable[[Any, str], Callable[[], None]]:
 
 COLUMNS: dict[str, tuple[Callable[..., Callable[[], None]], str | None]] = {
     "floor": (floor, None),
+    "floor in place": (floor_in_place, None),
     "orthoprox": (ours, None),
     "orthoprox, L1": (lambda shape, device: ours(shape, device, penalty=1e-3 * L1()), None),
     "orthoprox, L1, apart": (lambda shape, device: ours_apart(shape, device, penalty=1e-3 * L1()), None),
@@ -143,54 +161,65 @@ COLUMNS: dict[str, tuple[Callable[..., Callable[[], None]], str | None]] = {
 }
 
 
-def clock(step: Callable[[], None], device: str) -> float:
-    """The median time of a call in milliseconds, after a few that do not count."""
-    for _ in range(2):
+def speed(device: str, only: tuple[str, ...] = ()) -> dict[str, dict[str, float | None]]:
+    """Milliseconds of each column for each shape; None where a package is missing or a method cannot take the shape.
+
+    All columns of a row are timed in turns, so that what else the machine does meets all of them alike. On a processor
+    it is the time of this process on it.
+    """
+    found: dict[str, dict[str, float | None]] = {}
+    for shape in LARGE if device == "cuda" else SMALL:
+        steps, slow = {}, {}
+        for name, (make, needs) in COLUMNS.items():
+            if (needs is None or importlib.util.find_spec(needs) is not None) and (not only or name in only):
+                try:
+                    steps[name] = make(shape, device)
+                    slow[name] = warm_up(steps[name])
+                except (RuntimeError, NotImplementedError, ValueError) as error:
+                    print(f"{name} on {shape}: {str(error).splitlines()[0][:90]}", flush=True)
+                    steps.pop(name, None)
+        times: dict[str, list[float]] = {name: [] for name in steps}
+        for k in range(TURNS):
+            for name, step in steps.items():
+                if k < 2 or not slow[name]:
+                    times[name] += turn(step, device, slow[name])
+        row = found.setdefault(" x ".join(map(str, shape)), dict.fromkeys(COLUMNS))
+        for name, some in times.items():
+            row[name] = statistics.median(some)
+            print(shape, name, row[name], flush=True)
+    return found
+
+
+def warm_up(step: Callable[[], None]) -> bool:
+    """Some calls that do not count; whether one takes so long that few are enough."""
+    for _ in range(4):
+        begun = time.perf_counter()
         step()
-    finish(device)
-    begun = time.perf_counter()
-    step()
-    finish(device)
-    once = time.perf_counter() - begun
-    times = []
-    for _ in range(6 if once < ENOUGH / 6 else 0):
-        step()
-    for _ in range(max(3, min(200, int(ENOUGH / max(once, 1e-6))))):
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+    return time.perf_counter() - begun > ENOUGH / TURNS
+
+
+def turn(step: Callable[[], None], device: str, slow: bool) -> list[float]:
+    """The times of some calls: at least one, and no more once they have taken enough."""
+    times: list[float] = []
+    if not slow:
+        step()  # what the other columns left in caches does not count
+    while sum(times) < 1e3 * ENOUGH / TURNS and len(times) < MOST:
         times.append(timed(step, device))
-    return sorted(times)[len(times) // 2]
+    return times
 
 
 def timed(step: Callable[[], None], device: str) -> float:
+    """Milliseconds of one call."""
     if device == "cuda":
+        torch.cuda.synchronize()
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         first.record()
         step()
         last.record()
         last.synchronize()
         return float(first.elapsed_time(last))
-    begun = time.perf_counter()
+    begun = time.process_time()
     step()
-    return 1e3 * (time.perf_counter() - begun)
-
-
-def finish(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
-def speed(device: str, only: tuple[str, ...] = ()) -> dict[str, dict[str, float | None]]:
-    """Milliseconds of each column for each shape; None where a package is missing or a method cannot take the shape."""
-    found: dict[str, dict[str, float | None]] = {}
-    for shape in LARGE if device == "cuda" else SMALL:
-        row = found.setdefault(" x ".join(map(str, shape)), {})
-        for name, (make, needs) in COLUMNS.items():
-            if (needs is not None and importlib.util.find_spec(needs) is None) or (only and name not in only):
-                row[name] = None
-                continue
-            try:
-                row[name] = clock(make(shape, device), device)
-            except (RuntimeError, NotImplementedError, ValueError) as error:
-                print(f"{name} on {shape}: {str(error).splitlines()[0][:90]}", flush=True)
-                row[name] = None
-            print(shape, name, row[name], flush=True)
-    return found
+    return 1e3 * (time.process_time() - begun)

@@ -5,16 +5,17 @@ A stack has shape (b, p, n) with p <= n and orthonormal rows, the one layout tha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional as F
-
-BATCH = 50
 
 
 class Stacked(nn.Module):
@@ -30,18 +31,18 @@ class Stacked(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Reads a digit row by row; the recurrent matrix is orthogonal."""
+    """Reads a picture some pixels at a time; the recurrent matrix is orthogonal."""
 
-    def __init__(self, width: int = 64) -> None:
+    def __init__(self, width: int = 64, pixels: int = 8) -> None:
         super().__init__()
-        self.read, self.out = nn.Linear(8, width), nn.Linear(width, 10)
+        self.read, self.out = nn.Linear(pixels, width), nn.Linear(width, 10)
         self.recur = Stacked(1, width, width)
         self.gain = nn.Parameter(torch.ones(()))  # tanh shrinks what an orthogonal matrix keeps
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         W, h = self.recur.matrices()[0], x.new_zeros(len(x), self.out.in_features)
-        for row in x.view(-1, 8, 8).unbind(1):
-            h = torch.tanh(self.read(row) + self.gain * (h @ W.T))
+        for row in self.read(x.unflatten(1, (-1, self.read.in_features))).unbind(1):
+            h = torch.tanh(row + self.gain * (h @ W.T))
         return self.out(h)
 
 
@@ -100,31 +101,51 @@ class Copying(nn.Module):
         return self.out(h[:, self.length :]).transpose(1, 2)
 
 
+Samples = tuple[torch.Tensor, torch.Tensor]
+
+
 @dataclass(frozen=True)
 class Task:
     """A network, its batches and its test."""
 
     title: str
     model: Callable[[], nn.Module]
-    data: Callable[[int], tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]]
+    data: Callable[[int], tuple[Samples, Samples]]
     epochs: int
     sparse: tuple[str, ...]
     """The stacks that are made sparse."""
-    tuning: tuple[int, ...] = (0,)
-    """Seeds of the runs that choose lr and weights; data are drawn or split anew for each seed."""
-    reported: tuple[int, ...] = (10, 11, 12)
-    """Seeds of the runs in the tables."""
     square: bool = False
+    batch: int = 50
+    tune: int = 2
+    """Epochs on the support once the zeros are exact."""
+    needs: str | None = None
+    """A file in the folder ORTHOPROX_DATA."""
+    tuning: tuple[int, ...] = (0, 1)
+    """Seeds of the runs that choose lr and weights; data are drawn or split anew for each seed."""
+    reported: tuple[int, ...] = tuple(range(10, 18))
+    """Seeds of the runs in the tables."""
 
 
-def digits(seed: int) -> tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+def digits(seed: int) -> tuple[Samples, Samples]:
     X, t = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(X))
     data, labels = torch.tensor(X[order] / 16 - 0.3, dtype=torch.float32), torch.tensor(t[order])
     return (data[:1400], labels[:1400]), (data[1400:], labels[1400:])
 
 
-def sequences(seed: int) -> tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+def permuted(seed: int) -> tuple[Samples, Samples]:
+    """MNIST with its pixels in one random order, some of the training images, and all test images."""
+    order, parts = np.random.default_rng(99).permutation(784), []
+    for file, count in ((TRAIN, 6000), (TEST, None)):
+        with np.load(Path(os.environ["ORTHOPROX_DATA"]) / file) as stored:
+            images, labels = stored["images"].reshape(-1, 784), stored["labels"]
+        some = np.random.default_rng(seed).permutation(len(images))[:count]
+        data = torch.tensor(images[some][:, order] / 255.0 - 0.13, dtype=torch.float32)
+        parts.append((data, torch.tensor(labels[some].astype(np.int64))))
+    return parts[0], parts[1]
+
+
+def sequences(seed: int) -> tuple[Samples, Samples]:
     """Random symbols, a mark, and all but the last of the symbols again; what is asked for is the second half."""
     draw = torch.Generator().manual_seed(seed)
     first = torch.randint(16, (1250, 8), generator=draw)
@@ -132,31 +153,54 @@ def sequences(seed: int) -> tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch
     return (whole[:1000], first[:1000]), (whole[1000:], first[1000:])
 
 
+TRAIN, TEST = "mnist_train_60k.npz", "mnist_test_10k.npz"
 TASKS = {
-    "rnn": Task("RNN, digits row by row", Recurrent, digits, 16, ("recur",), (0, 1), (10, 11, 12, 13, 14), square=True),
+    "rnn": Task("RNN, digits row by row", Recurrent, digits, 16, ("recur",), square=True),
     "cnn": Task("CNN, digits", Convolutional, digits, 10, ("second", "third")),
-    "copy": Task("transformer, copy task", Copying, sequences, 7, ("query", "key", "value", "back")),
-}
+    "copy": Task("transformer, copy task", Copying, sequences, 12, ("query", "key", "value", "back")),
+    "pmnist": Task(
+        "RNN, permuted MNIST", lambda: Recurrent(96, 16), permuted, 4, ("recur",), square=True, batch=100, tune=1,
+        needs=TRAIN,
+    ),
+}  # fmt: skip
+
+
+def present() -> list[str]:
+    """The tasks whose data are at hand."""
+    folder = Path(os.environ.get("ORTHOPROX_DATA", ""))
+    return [name for name, task in TASKS.items() if task.needs is None or (folder / task.needs).is_file()]
 
 
 def stacks(model: nn.Module) -> dict[str, Stacked]:
     return {name: inner for name, inner in model.named_modules() if isinstance(inner, Stacked)}
 
 
-def accuracy(model: nn.Module, data: tuple[torch.Tensor, torch.Tensor]) -> float:
+def accuracy(model: nn.Module, data: Samples) -> float:
     with torch.no_grad():
         return float((model(data[0]).argmax(1) == data[1]).float().mean())
 
 
-def train(model: nn.Module, optimisers: list, data: tuple, epochs: int, test: tuple) -> list[float]:
-    """The accuracy on held-out data after each epoch; not a number where training diverged."""
-    curve, n = [], len(data[0])
+def train(
+    model: nn.Module, optimisers: list[Any], data: Samples, epochs: int, test: Samples, batch: int, first: float = 1.0
+) -> list[float]:
+    """The accuracy on held-out data after each epoch, while every lr falls to zero in a straight line.
+
+    The lr of the first optimiser starts at a share of what it is.
+    """
+    curve, steps, t = [], epochs * -(-len(data[0]) // batch), 0
+    shares = (first, *(1.0 for _ in optimisers[1:]))
+    both = [(g, one * g["lr"]) for k, one in zip(optimisers, shares, strict=True) for g in k.param_groups]
     for _ in range(epochs):
-        for i in torch.randperm(n).split(BATCH):
+        for i in torch.randperm(len(data[0])).split(batch):
+            for group, lr in both:
+                group["lr"] = lr * (1 - t / steps)
             for optimiser in optimisers:
                 optimiser.zero_grad()
             F.cross_entropy(model(data[0][i]), data[1][i]).backward()
             for optimiser in optimisers:
                 optimiser.step()
+            t += 1
         curve.append(accuracy(model, test))
+    for group, lr in both:
+        group["lr"] = lr
     return curve

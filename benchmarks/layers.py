@@ -1,12 +1,12 @@
 """Orthogonal layers: the time of a step beside other libraries, and the accuracy of small networks, dense and sparse.
 
     python benchmarks/layers.py speed [--device cuda]
-    python benchmarks/layers.py quality
-    python benchmarks/layers.py sparse
+    python benchmarks/layers.py quality sparse
 
-It needs the extra torch and scikit-learn; geoopt, geotorch and pogo-torch take part where they are installed. Results
-are kept in --results, and with --minutes no run is begun after that time: repeat the command until nothing is left.
-Pictures go to --pictures.
+It needs the extra torch and scikit-learn; geoopt, geotorch and pogo-torch take part where they are installed, and
+permuted MNIST if the folder in ORTHOPROX_DATA has mnist_train_60k.npz and mnist_test_10k.npz. Runs are kept in
+--results, made by --workers processes with one thread each, and none is begun after --minutes: repeat the command until
+nothing is left. Pictures go to --pictures.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ if importlib.util.find_spec("torch") is None:
     raise SystemExit(0)
 
 import torch
-from _layers_quality import Store, end, quality, sparsity
+from _layers_quality import MAKE, end, quality, sparsity
+from _layers_runs import Store, fill
 from _layers_speed import COLUMNS, speed
 from _layers_tasks import TASKS
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=("speed", "quality", "sparse"), default="speed")
+    parser.add_argument("what", nargs="*", choices=("speed", "quality", "sparse"), default="speed")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--only", default="", help="columns of the speed table, with semicolons between them")
-    parser.add_argument(
-        "--without", default="", help="tasks with methods to leave out, as in cnn GeoTorch;copy GeoTorch"
-    )
     parser.add_argument("--results", type=Path, default=Path("out/layers.json"))
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--pictures", type=Path, default=Path("out/layers"))
     given = parser.parse_args()
-    if given.what == "speed":
+    if "speed" in given.what:
+        torch.set_num_threads(1)
         print(speed_table(speed(given.device, tuple(part for part in given.only.split(";") if part))))
+    plans = [plan for name, plan in (("quality", quality), ("sparse", sparsity)) if name in given.what]
+    if not plans:
         return
-    store = Store(given.results, given.minutes)
-    if given.what == "quality":
-        found = quality(store, tuple(part for part in given.without.split(";") if part))
-        print(quality_table(found))
-        draw_quality(found, given.pictures)
-    else:
-        found = sparsity(store)
-        print(sparse_table(found))
-        draw_sparse(found, given.pictures)
+    found = fill(
+        Store(given.results), lambda store: [plan(store) for plan in plans], MAKE, given.workers, given.minutes
+    )
+    for plan, result in zip(plans, found, strict=True):
+        show, draw = (quality_table, draw_quality) if plan is quality else (sparse_table, draw_sparse)
+        print(show(result), flush=True)
+        if result and importlib.util.find_spec("matplotlib") is not None:
+            draw(result, given.pictures)
 
 
 def speed_table(found: dict[str, dict[str, float | None]]) -> str:
@@ -67,21 +68,22 @@ def mean_and_spread(values: list[float]) -> str:
 
 
 def quality_table(found: dict[str, dict[str, Any]]) -> str:
-    names = list(next(iter(found.values())))
-    lines = ["| method | " + " | ".join(TASKS[task].title for task in found) + " | max WW' - I |"]
-    lines.append("|---|" + "---|" * (len(found) + 1))
+    names = list(dict.fromkeys(name for row in found.values() for name in row))
+    lines = ["| method | " + " | ".join(TASKS[task].title for task in found) + " | lr | max WW' - I |"]
+    lines.append("|---|" + "---|" * (len(found) + 2))
     for name in names:
-        runs = [found[task][name]["runs"] if name in found[task] else [] for task in found]
-        cells = [mean_and_spread([end(run["curve"]) for run in some]) if some else "-" for some in runs]
-        worst = max(run["infeasibility"] for some in runs for run in some)
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {worst:.0e} |")
+        rows = [row.get(name) for row in found.values()]
+        cells = [mean_and_spread([end(run) for run in row["runs"]]) if row else "-" for row in rows]
+        lrs = ", ".join(f"{row['lr']:g}" if row else "-" for row in rows)
+        worst = max(run["infeasibility"] for row in rows if row for run in row["runs"])
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {lrs} | {worst:.0e} |")
     return "\n".join(lines)
 
 
 def sparse_table(found: dict[str, dict[str, Any]]) -> str:
     lines = [
-        "| task, asked zeros | way | zeros | accuracy when finished | after tuning | max WW' - I |",
-        "|---|---|---|---|---|---|",
+        "| task, asked zeros | way | zeros | when finished | after tuning | lr, weight | max WW' - I |",
+        "|---|---|---|---|---|---|---|",
     ]
     for case, row in found.items():
         task, share = case.split()
@@ -92,7 +94,8 @@ def sparse_table(found: dict[str, dict[str, Any]]) -> str:
             lines.append(
                 f"| {TASKS[task].title}, {1 - float(share):.0%} | {way} | {zeros:.1%} | "
                 f"{mean_and_spread([run['finished'] for run in runs])} | "
-                f"{mean_and_spread([run['curve'][-1] for run in runs])} | {worst:.0e} |"
+                f"{mean_and_spread([end(run) for run in runs])} | "
+                f"{', '.join(f'{number:g}' for number in what['option'])} | {worst:.0e} |"
             )
     return "\n".join(lines)
 
@@ -100,15 +103,17 @@ def sparse_table(found: dict[str, dict[str, Any]]) -> str:
 def draw_quality(found: dict[str, dict[str, Any]], folder: Path) -> None:
     from matplotlib.figure import Figure
 
-    canvas = Figure(figsize=(12, 3.6), layout="constrained")
-    for ax, (task, row) in zip(canvas.subplots(1, len(found)), found.items(), strict=True):
+    canvas = Figure(figsize=(4 * len(found), 3.6), layout="constrained")
+    for ax, (task, row) in zip(canvas.subplots(1, len(found), squeeze=False).flat, found.items(), strict=True):
         for k, (name, what) in enumerate(row.items()):
             curves = [run["curve"] for run in what["runs"]]
             mean = [statistics.mean(values) for values in zip(*curves, strict=True)]
             ours = name.startswith("orthoprox")
             style = {"linewidth": 2.2 if ours else 1.0, "linestyle": "-" if k % 2 == 0 else "--", "color": f"C{k // 2}"}
             ax.plot(range(1, len(mean) + 1), mean, label=name, zorder=3 if ours else 2, **style)
-        ax.set(title=TASKS[task].title, xlabel="epoch", ylim=(0.5, 1.01))
+        ends = [statistics.mean(end(run) for run in what["runs"]) for what in row.values()]
+        low = max(0.0, min(ends) - 0.5 * (1.0 - min(ends)) - 0.02)
+        ax.set(title=TASKS[task].title, xlabel="epoch", ylim=(low, 1.002))
     canvas.axes[0].set_ylabel("accuracy on held-out data")
     canvas.axes[-1].legend(fontsize=7, loc="lower right")
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,8 +123,9 @@ def draw_quality(found: dict[str, dict[str, Any]], folder: Path) -> None:
 def draw_sparse(found: dict[str, dict[str, Any]], folder: Path) -> None:
     from matplotlib.figure import Figure
 
-    canvas = Figure(figsize=(12, 6), layout="constrained")
-    for ax, (case, row) in zip(canvas.subplots(2, 3).T.flat, found.items(), strict=True):
+    tasks = len({case.split()[0] for case in found})
+    canvas = Figure(figsize=(4 * tasks, 6), layout="constrained")
+    for ax, (case, row) in zip(canvas.subplots(2, tasks, squeeze=False).T.flat, found.items(), strict=False):
         task, share = case.split()
         for way, what in row.items():
             curves = [

@@ -78,7 +78,7 @@ PAGES = {
     ),
     "gpu": Page(("benchmarks/gpu.py",), ("Measured",), printed=True, needs=("torch", "cuda")),
     "layers": Page(
-        ("benchmarks/layers.py speed", "benchmarks/layers.py quality", "benchmarks/layers.py sparse"),
+        ("benchmarks/layers.py speed", "benchmarks/layers.py quality sparse"),
         ("Speed", "Accuracy"),
         printed=True,
         needs=("torch", "cuda"),

@@ -30,8 +30,7 @@ def stepped(shape, penalty, scaled, fused, bad=None):
     term = None if penalty is None else Penalty.of(penalty, shape)
     rule = Rule(beta=0.7, theta=1.1)
     stack = Stack([module.weight], [mark_of(module.weight)], term, rule, defaultdict(dict))
-    if fused:
-        stack.fused = Fused(stack, *kernels_for(torch.device("cpu")))
+    stack.fused = Fused(stack, *kernels_for(torch.device("cpu"))) if fused else None
     stack.momentum.copy_(0.1 * torch.randn(shape, generator=draw))
     stack.momentum[0] *= 30 if shape[0] > 1 else 1  # the first of several is refused
     stack.square.copy_(torch.rand(shape[0], generator=draw) + 0.5)

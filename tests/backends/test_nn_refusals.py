@@ -105,8 +105,13 @@ def test_parameters_that_cannot_be_trained(torch):
         OrthoProx(torch.nn.Linear(3, 3).parameters(), lr=0.1)
     base, one, two = torch.randn(5, 6), torch.nn.Module(), torch.nn.Module()
     one.weight, two.weight = torch.nn.Parameter(base[:4]), torch.nn.Parameter(base[2:])
-    with pytest.raises(ValueError, match="Two marked parameters share memory"):
-        OrthoProx([orthogonal_(one).weight, orthogonal_(two).weight], lr=0.1)
+    with pytest.warns(RuntimeWarning, match=r"weight is a part of larger memory \(96 of 120 bytes\)"):
+        orthogonal_(one)
+    for second in (two.weight, torch.nn.Parameter(base), torch.nn.Parameter(base[1])):  # marked or not
+        with pytest.raises(ValueError, match="A marked parameter shares memory with another"):
+            OrthoProx([one.weight, torch.nn.Parameter(torch.zeros(2)), second], lr=0.1)
+    with pytest.warns(RuntimeWarning), pytest.raises(ValueError, match="shares memory with another"):
+        OrthoProx([one.weight, orthogonal_(two).weight], lr=0.1)
     embedding = orthogonal_(torch.nn.Embedding(9, 4, sparse=True))
     optimizer = OrthoProx(embedding.parameters(), lr=0.1)
     embedding(torch.tensor([1, 2])).sum().backward()
@@ -226,8 +231,23 @@ def test_without_pytorch_the_extra_is_named():
 
 def test_an_optimiser_is_not_copied(torch):
     import copy
+    import pickle
 
     from orthoprox.nn import OrthoProx
 
     with pytest.raises(TypeError, match="save its state_dict"):
         copy.deepcopy(OrthoProx(wide(torch).parameters(), lr=0.1))
+    with pytest.raises(TypeError, match="save its state_dict"):  # when it is saved, not when it is loaded
+        pickle.dumps(OrthoProx(wide(torch).parameters(), lr=0.1))
+
+
+def test_weights_whose_split_variable_is_lost_are_not_finished(torch):
+    from orthoprox.nn import OrthoProx, finish_
+
+    layer = wide(torch)
+    optimizer = OrthoProx(layer, lr=0.1, penalty=0.1 * L1())
+    layer.weight.grad = torch.zeros_like(layer.weight)
+    optimizer.step()
+    optimizer.state[layer.weight]["y"][0, 0, 0] = torch.nan
+    with pytest.raises(ValueError, match="The split variable of weight has NaN"):
+        finish_(layer)

@@ -287,6 +287,19 @@ def test_a_compiled_model_trains_as_it_would_otherwise(torch):
         assert torch.allclose(p, q, atol=1e-6)
 
 
+def test_a_step_inside_a_compiled_function_runs_as_it_is(torch):
+    from orthoprox.nn import OrthoProx
+
+    plain, other = network(torch), network(torch)
+    optimizers = [OrthoProx(model, lr=0.05, penalty=0.01 * L1()) for model in (plain, other)]
+    compiled = torch.compile(lambda: train(torch, other, optimizers[1], 1), backend="eager")
+    for _ in range(3):
+        train(torch, plain, optimizers[0], 1)
+        compiled()
+    for p, q in zip(plain.parameters(), other.parameters(), strict=True):
+        assert torch.allclose(p, q, atol=1e-6)
+
+
 def one_of_two(rank, port, where):
     import torch
     import torch.distributed as dist

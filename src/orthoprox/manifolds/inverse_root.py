@@ -35,23 +35,42 @@ class Root(NamedTuple):
     reach: float
 
 
+class ShortRoot(NamedTuple):
+    """The same of a lower degree, for smaller norms: the coefficients of I, E, E^2, ..."""
+
+    coefficients: tuple[float, ...]
+    reach: float
+
+
 @functools.cache
 def inverse_root() -> Root:
     """The polynomial that interpolates the inverse root, on the longest interval on which it keeps its tolerance."""
-    low, high = 0.01, 0.9
+    reach = _reach(_DEGREE)
+    return _in_three_products(_polynomial(_DEGREE, reach).coef, reach)
+
+
+@functools.cache
+def short_root(degree: int) -> ShortRoot:
+    """That of a lower degree; with 2 it takes one product, with 4 two."""
+    reach = _reach(degree)
+    return ShortRoot(tuple(float(k) for k in _polynomial(degree, reach).coef), reach)
+
+
+def _reach(degree: int) -> float:
+    low, high = 1e-4, 0.9
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if _error(middle) <= _TOLERANCE else (low, middle)
-    return _in_three_products(_polynomial(low).coef, low)
+        low, high = (middle, high) if _error(degree, middle) <= _TOLERANCE else (low, middle)
+    return low
 
 
-def _polynomial(radius: float) -> Any:
-    return Chebyshev.interpolate(lambda x: (1 + x) ** -0.5, _DEGREE, [-radius, radius]).convert(kind=Polynomial)
+def _polynomial(degree: int, radius: float) -> Any:
+    return Chebyshev.interpolate(lambda x: (1 + x) ** -0.5, degree, [-radius, radius]).convert(kind=Polynomial)
 
 
-def _error(radius: float) -> float:
+def _error(degree: int, radius: float) -> float:
     x = radius * np.cos(np.linspace(0, math.pi, 400))
-    return float(np.abs(_polynomial(radius)(x) * np.sqrt(1 + x) - 1).max())
+    return float(np.abs(_polynomial(degree, radius)(x) * np.sqrt(1 + x) - 1).max())
 
 
 def _in_three_products(k: Any, reach: float) -> Root:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -116,13 +115,20 @@ def divide(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
     return own, [group for group in others if group["params"]] or others[:1]
 
 
-def check_overlap(params: list[Any]) -> None:
-    """Refuse two marked parameters that share memory: each step would undo the other's."""
-    for device in {p.device for p in params}:
-        here = [p for p in params if p.device == device]
-        spans = sorted((p.data_ptr(), p.data_ptr() + p.numel() * p.element_size()) for p in here)
-        if any(second[0] < first[1] for first, second in itertools.pairwise(spans)):
-            raise ValueError("Two marked parameters share memory; give each its own, as in nn.Parameter(W.clone()).")
+def check_overlap(own: list[Any], others: list[Any]) -> None:
+    """Refuse a marked parameter that shares memory with another: each step would undo the other's."""
+    spans = [(p, True) for p in own] + [(p, False) for p in others if not p.is_meta and p.numel() > 0]
+    for device in {p.device for p in own}:
+        here = sorted(
+            (p.data_ptr(), p.data_ptr() + p.numel() * p.element_size(), mine) for p, mine in spans if p.device == device
+        )
+        furthest, marked = 0, 0  # ends of all parameters before, and of marked ones
+        for begin, end, mine in here:
+            if begin < (furthest if mine else marked):
+                raise ValueError(
+                    "A marked parameter shares memory with another; give each its own, as in nn.Parameter(W.clone())."
+                )
+            furthest, marked = max(furthest, end), max(marked, end) if mine else marked
 
 
 def check_numbers(
@@ -147,7 +153,8 @@ def check_numbers(
         ("p", p, lambda v: 0 <= v < 1, "in [0, 1)"),
     )
     for name, value, fits, wanted in checks:
-        if not (isinstance(value, (int, float)) and math.isfinite(value) and fits(value)):
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (number and math.isfinite(value) and fits(value)):
             raise ValueError(f"{name} must be {wanted}; given {value!r}.")
     pair = isinstance(betas, (tuple, list)) and len(betas) == 2
     if betas is not None and not (pair and all(isinstance(b, (int, float)) and 0 <= b < 1 for b in betas)):

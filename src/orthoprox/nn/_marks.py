@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -185,6 +186,14 @@ def _parameter(module: Any, name: str) -> Any:
         raise ValueError(
             f"{name} is a view of other memory, which a step would change as well; make it a parameter of its own, "
             "as in nn.Parameter(W.clone())."
+        )
+    memory = p.untyped_storage().nbytes()
+    if memory > p.numel() * p.element_size() and not isinstance(module, nn.RNNBase):  # CUDA keeps theirs in one piece
+        warnings.warn(
+            f"{name} is a part of larger memory ({p.numel() * p.element_size()} of {memory} bytes); steps change it "
+            "there: if that is not meant, make it a parameter of its own, as in nn.Parameter(W.clone()).",
+            RuntimeWarning,
+            stacklevel=3,
         )
     return p
 

@@ -48,14 +48,14 @@ def polar_near(Y: Any) -> Factor:
     square = torch.bmm(E, E)
     # The spectral norm of E^2, which is the square of that of E, is at most its Frobenius norm.
     excess = torch.linalg.vector_norm(square, dim=(1, 2)).sqrt_()
-    Q = _without_constant(root, E, square)
+    Q = without_constant(root, E, square)
     if Y.dtype == torch.float64:
-        Q = _corrected(Q, E, root.h)
+        Q = correct(Q, E, root.h)
     X = torch.baddbmm(Y, Q, Y, beta=root.h) if wide else torch.baddbmm(Y, Y, Q, beta=root.h)
     return Factor(X, excess)
 
 
-def _without_constant(root: Root, E: Any, square: Any) -> Any:
+def without_constant(root: Root, E: Any, square: Any) -> Any:
     """The polynomial in E, less h I."""
     q = torch.bmm(square, torch.add(root.y * E, square, alpha=root.x))
     left = torch.add(q, square, alpha=root.a).add_(E, alpha=root.b)
@@ -64,7 +64,7 @@ def _without_constant(root: Root, E: Any, square: Any) -> Any:
     return torch.baddbmm(rest, left, right)
 
 
-def _corrected(Q: Any, E: Any, h: float) -> Any:
+def correct(Q: Any, E: Any, h: float) -> Any:
     """One Newton step for the inverse root of I + E from P = Q + h I: P - P (P (I + E) P - I)/2, less h I."""
     P = Q.clone()
     P.diagonal(dim1=1, dim2=2).add_(h)

@@ -10,6 +10,7 @@ import torch
 
 from orthoprox.manifolds.inverse_root import inverse_root
 from orthoprox.nn._fused import Fused
+from orthoprox.nn._host import Host, Scratch
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._polar import _OFF, infeasibility, nearest, polar_near
@@ -43,7 +44,15 @@ class Stack:
     stays as well.
     """
 
-    def __init__(self, params: list[Any], marks: list[Mark], penalty: Penalty | None, rule: Rule, state: Any) -> None:
+    def __init__(
+        self,
+        params: list[Any],
+        marks: list[Mark],
+        penalty: Penalty | None,
+        rule: Rule,
+        state: Any,
+        scratch: Scratch | None = None,
+    ) -> None:
         self.params, self.marks, self.penalty, self.rule = params, marks, penalty, rule
         shapes = [mark.shape(p) for p, mark in zip(params, marks, strict=True)]
         counts, (m, n) = [s[0] for s in shapes], shapes[0][1:]
@@ -72,9 +81,9 @@ class Stack:
         self.excess = torch.zeros(self.shape[0], **like)
         self.worst = torch.zeros((), **like)
         self.knobs = torch.zeros(5, **like)
-        self._knobs: tuple[float, ...] = ()
+        self.numbers: tuple[float, ...] = ()
         self.places = self.addresses()
-        self.fused = Fused.make(self)
+        self.fused: Fused | Host | None = Fused.make(self) or Host.make(self, scratch)
 
     def _slots(self, stack: Any) -> list[Any]:
         """The part of a stack that belongs to each parameter, with the axes of its view."""
@@ -114,8 +123,8 @@ class Stack:
 
     def set_knobs(self, *values: float) -> None:
         """The numbers that may change from step to step: curvature, weight, penalty, corrections of both moments."""
-        if values != self._knobs:
-            self._knobs = values
+        if values != self.numbers:
+            self.numbers = values
             self.knobs.copy_(torch.tensor(values, dtype=self.knobs.dtype), non_blocking=True)
 
     def average(self, fresh: float, fresh_square: float | None) -> None:
@@ -136,16 +145,12 @@ class Stack:
         if self.fused is not None:
             self.fused.move(scaled)
             return
-        curvature, weight, growth, correction, square_correction = self.knobs.unbind()
-        L = curvature.expand(self.shape[0])
-        if scaled:
-            root = (self.square * square_correction).sqrt_().clamp_min_(torch.finfo(L.dtype).tiny ** 0.5)
-            L = L * (root + (self.square - self.square))  # NaN where the square overflowed: that step is refused
-        L = L.view(-1, 1, 1)
+        _, weight, growth, correction, _ = self.knobs.unbind()
+        L = self.curvature(scaled)
         if self.penalty is None:
             step = self.trust.view(-1, 1, 1) / (self.rule.theta * L)
             Y = torch.addcmul(self.X, self.momentum, step * correction, value=-1.0)
-            self._accept(Y)
+            self.accept(Y)
             return
         beta = L * growth
         step = self.trust.view(-1, 1, 1) / (self.rule.theta * (L + beta))
@@ -154,21 +159,34 @@ class Stack:
         Y.addcmul_(self.momentum, step * correction, value=-1.0).addcmul_(self.z, step, value=-1.0)
         if self.penalty.subtracts:
             Y.addcmul_(self.penalty.pull(self.X), step * weight)
-        self._accept(Y)
-        self._split(self.penalty, beta, weight)
+        self.accept(Y)
+        self.split(self.penalty, beta, weight)
 
-    def _accept(self, Y: Any) -> None:
+    def curvature(self, scaled: bool) -> Any:
+        """L for each matrix, shape (b, 1, 1)."""
+        L = self.knobs[0].expand(self.shape[0])
+        if scaled:
+            root = (self.square * self.knobs[4]).sqrt_().clamp_min_(torch.finfo(L.dtype).tiny ** 0.5)
+            L = L * (root + (self.square - self.square))  # NaN where the square overflowed: that step is refused
+        return L.view(-1, 1, 1)
+
+    def accept(self, Y: Any) -> None:
+        """Move the weights to the polar factors of Y where they are within reach, and adapt the steps."""
         found = polar_near(Y)
         excess = found.excess
         within = excess <= self.reach  # NaN is not
         torch.where(within.view(-1, 1, 1), found.X, self.X, out=self.X)
         shorter = self.trust * (0.5 * self.reach / excess).clamp_(_LEAST, 1.0)
-        trust = torch.where(within, (_BACK * self.trust).clamp_max_(1.0), shorter.clamp_min_(_SHORTEST))
+        trust = torch.where(within, self.longer(), shorter.clamp_min_(_SHORTEST))
         torch.where(torch.isfinite(excess), trust, self.trust, out=self.trust)
         self.excess.copy_(excess)
         torch.amax(excess, 0, out=self.worst)
 
-    def _split(self, penalty: Penalty, beta: Any, weight: Any) -> None:
+    def longer(self) -> Any:
+        """The shares of steps that are taken after a step within reach."""
+        return (_BACK * self.trust).clamp_max_(1.0)
+
+    def split(self, penalty: Penalty, beta: Any, weight: Any) -> None:
         """S3 and S4: the prox on y, and the multiplier."""
         rule = self.rule
         b = torch.addcmul(self.X, self.z, 1.0 / beta)
@@ -199,7 +217,10 @@ class Stack:
         if bool(lost.any()):
             torch.where(lost.view(-1, 1, 1), torch.zeros_like(self.momentum), self.momentum, out=self.momentum)
             torch.where(lost, torch.zeros_like(self.square), self.square, out=self.square)
-            said.append(f"The gradient of {self._named(lost, names)} was NaN or infinite: that step left it as it was.")
+            said.append(
+                f"The gradient of {self._named(lost, names)} was NaN or infinite, or overflows when squared: that "
+                "step left it as it was."
+            )
         self.read()
         off = ~(infeasibility(self.X) <= _OFF * math.sqrt(self.shape[1]) * torch.finfo(self.X.dtype).eps)
         if bool(off.any()):

@@ -92,7 +92,7 @@ def after(
     if SPLIT:
         beta = _curvature(knobs, square, matrix, SCALED) * tl.load(knobs + 2)
         b, t = x + tl.load(z + at, mask) / beta, tl.load(knobs + 1) * l1 / beta
-        inside, kept = tl.minimum(tl.maximum(b, -t), t), mask & _finite(over)
+        inside, kept = tl.minimum(tl.maximum(b, -t), t), mask & _finite(over + tl.zeros((BLOCK,), tl.float32))
         tl.store(y + at, b - inside, kept)
         tl.store(z + at, beta * inside, kept)
     if tl.program_id(0) == 0:
@@ -158,6 +158,6 @@ def whole(
     tl.store(trust + matrix, _next_trust(over, trusted, reach))
     if SPLIT:
         v, t = x + tl.load(z + at, mask, 0.0) / beta, tl.load(knobs + 1) * l1 / beta
-        inside, kept = tl.minimum(tl.maximum(v, -t), t), mask & _finite(over)
+        inside, kept = tl.minimum(tl.maximum(v, -t), t), mask & _finite(over + tl.zeros((P, N), tl.float32))
         tl.store(y + at, v - inside, kept)
         tl.store(z + at, beta * inside, kept)

@@ -53,8 +53,9 @@ def finish_(module: Any, *, nonzeros: float | None = None, evaluate: Callable[[]
     before = None if evaluate is None else float(evaluate())
     places = list(marked(module))
     for full, _, _, p, _ in places:
-        if not bool(torch.isfinite(p.detach()).all()):
-            raise ValueError(f"{full} has NaN or infinite entries: it cannot be finished.")
+        for what, values in ((full, p.detach()), (f"The split variable of {full}", _split(p))):
+            if not bool(torch.isfinite(values).all()):
+                raise ValueError(f"{what} has NaN or infinite entries: it cannot be finished.")
     for _, inner, name, p, mark in places:
         W, y = mark.read(p), mark.read(_split(p))
         done = [_finish_one(w, v, nonzeros) for w, v in zip(W, y, strict=True)]

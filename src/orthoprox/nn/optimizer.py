@@ -24,11 +24,18 @@ from orthoprox.nn._groups import (
     divide,
     penalty_for,
 )
+from orthoprox.nn._host import Scratch
 from orthoprox.nn._marks import OWNERS, check_kind, mark_count, mark_of, marked
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._precision import full_precision
 from orthoprox.nn._stack import Rule, Stack
 from orthoprox.nn._watch import Watch
+
+
+def _not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that is called from a compiled function runs as it is: it looks at addresses and numbers."""
+    disable = getattr(torch, "_disable_dynamo", None)
+    return function if disable is None else disable(function)
 
 
 class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
@@ -107,6 +114,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         self.base: Any = None
         self._built: dict[Any, tuple[Stack, Replay, Watch]] = {}
         self._sorted: dict[int, Any] = {}
+        self._scratch = Scratch()
         self._marks = -1
         defaults: dict[str, Any] = {"lr": lr, "momentum": momentum, "step": 0}
         if betas is not None:  # schedulers that vary the momentum ask which of the two there is
@@ -131,9 +139,10 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def _own(self, groups: list[dict[str, Any]]) -> None:
         """Check marked parameters, and make them those of this optimiser."""
-        before = [p for group in self.param_groups if group[OWN] for p in group["params"]]
         new = [p for group in groups for p in group["params"]]
-        check_overlap(list({id(p): p for p in before + new}.values()))
+        before = {id(p): (p, group[OWN]) for group in self.param_groups for p in group["params"]}
+        known = {**before, **{id(p): (p, True) for p in new}}.values()
+        check_overlap([p for p, mine in known if mine], [p for p, mine in known if not mine])
         for p in new:
             check_penalty(p, self.penalty)
         for p in new:
@@ -162,9 +171,10 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             return torch.optim.Adam(groups, lr=lr, betas=betas)
         return torch.optim.SGD(groups, lr=lr, momentum=momentum)
 
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("An OrthoProx is not copied or pickled; save its state_dict, and load that into a new one.")
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if not hasattr(self, "rule"):
-            raise TypeError("An OrthoProx is not copied or pickled; save its state_dict, and load that into a new one.")
         super().__setstate__(state)
         self._built, self._sorted = {}, {}
         self._reshare()
@@ -192,6 +202,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             self.base.add_param_group({**others[0], OWN: False})
             self.param_groups.append(self.base.param_groups[-1])
 
+    @_not_compiled
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step; with a closure its loss is returned."""
         loss = None
@@ -300,7 +311,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
                 )
         penalty = penalty_for(params[0], self.penalty)
         with full_precision(params[0]):
-            stack = Stack(params, marks, penalty, self.rule, self.state)  # type: ignore[arg-type]
+            stack = Stack(params, marks, penalty, self.rule, self.state, self._scratch)  # type: ignore[arg-type]
             self._tell(stack.repair([self._name(p) for p in params]))
 
         def whole() -> None:
