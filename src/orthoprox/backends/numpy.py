@@ -12,7 +12,6 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
 
-
 V = TypeVar("V")
 
 
