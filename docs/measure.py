@@ -39,7 +39,8 @@ class Page:
     sections: tuple[str, ...] = ()
     """The headings whose tables are measured; without any all of them."""
     printed: bool = False
-    """Whether the scripts only print. Then what they print is kept at the end of the page."""
+    """Whether the scripts only print. Tables that they print replace those with the same head; where one of the page has
+    no successor among them, all that was printed is kept at the end of the page."""
     needs: tuple[str, ...] = ()
 
 
@@ -105,10 +106,33 @@ def stamped(text: str, note: str) -> str:
     return f"{title}\n\n{MARK} {note}\n\n{rest.lstrip()}"
 
 
+def without_output(text: str) -> str:
+    """The page without what was printed before."""
+    return text.partition(f"{PRINTED}\n")[0].rstrip() + "\n"
+
+
 def with_output(text: str, output: str) -> str:
     """The page with what was printed at its end, in place of what was printed before."""
-    before = text.partition(f"{PRINTED}\n")[0].rstrip()
-    return f"{before}\n\n{PRINTED}\n\n```text\n{output.strip()}\n```\n"
+    return f"{without_output(text)}\n{PRINTED}\n\n```text\n{output.strip()}\n```\n"
+
+
+def with_tables(text: str, sections: tuple[str, ...], output: str) -> tuple[str, bool]:
+    """The page with the tables that were printed, and whether each measured one has been replaced."""
+    lines, printed = text.splitlines(), output.splitlines()
+    found: dict[str, list[list[str]]] = {}
+    for table in measured_tables(output, ()):
+        found.setdefault(head(printed, table), []).append(printed[table.start - 1 : table.stop - 1])
+    tables = measured_tables(text, sections)
+    new = [(table, found.get(head(lines, table), [])) for table in tables]
+    pairs = [(table, same.pop(0)) for table, same in new if same]
+    for table, rows in reversed(pairs):
+        lines[table.start - 1 : table.stop - 1] = rows
+    return "\n".join(lines) + "\n", len(pairs) == len(tables) > 0
+
+
+def head(lines: list[str], table: range) -> str:
+    """The words in the first line of a table."""
+    return "|".join(cell.strip() for cell in lines[table.start - 1].split("|"))
 
 
 def machine() -> str:
@@ -177,6 +201,8 @@ def measure(name: str) -> None:
     commit = git("rev-parse", "--short=8", "HEAD").strip()
     note = f"commit `{commit}` ({day('HEAD')}), measured on {datetime.date.today()} on {machine()}."
     if page.printed:
+        text, whole = with_tables(without_output(text), page.sections, "\n".join(printed))
+    if page.printed and not whole:
         text = with_output(text, "\n".join(printed))
         note = f"printed at the end of the page: {note} In the text: {told_by_the_log(name)}"
     path.write_text(stamped(text, note), "utf-8")

@@ -144,6 +144,15 @@ def test_pages_are_measured_from_one_commit_and_stamped_with_it(measuring, tmp_p
     assert part.count("printed 3") == 1 and part.count(measuring.MARK) == 1 and f"commit `{commit}`" in part
     assert measuring.told_by_the_log("far") in far and "left as it is" in capsys.readouterr().out
 
+    # A table with the same head takes the place of the one on the page: nothing of another commit is left.
+    (tmp_path / "docs/part.py").write_text("print('words\\n\\n|  a |\\n|---|\\n| 5 |\\n| 6 |')")
+    git("commit", "-qam", "second")
+    commit = git("rev-parse", "--short=8", "HEAD")
+    assert measuring.main(["part"]) == 0
+    part = (tmp_path / "docs/part.md").read_text()
+    assert part.endswith("| by hand |\n|---|\n\n## Measured\n\n|  a |\n|---|\n| 5 |\n| 6 |\n")
+    assert re.findall("commit `(.*?)`", part) == [commit] and "printed" not in part
+
     (tmp_path / "docs/part.py").write_text("print('printed 4')")
     assert measuring.main(["part"]) == 1 and "not committed" in capsys.readouterr().err
     assert (tmp_path / "docs/part.md").read_text() == part
