@@ -39,8 +39,8 @@ class Page:
     sections: tuple[str, ...] = ()
     """The headings whose tables are measured; without any all of them."""
     printed: bool = False
-    """Whether the scripts only print. Tables that they print replace those with the same head; where one of the page has
-    no successor among them, all that was printed is kept at the end of the page."""
+    """Whether the scripts only print. A printed table replaces the one with the same head. Where a table of the page is
+    not printed again, everything that was printed is kept at the end of the page."""
     needs: tuple[str, ...] = ()
 
 
