@@ -22,8 +22,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ROOT = Path(__file__).resolve().parent.parent
 MARK = "> **Figures:**"
 PRINTED = "## As printed"
 CODE = ("src", "benchmarks", "examples", "docs/*.py", "pyproject.toml")
@@ -37,14 +36,18 @@ class Page:
     commands: tuple[str, ...]
     """Python scripts with their arguments; {jobs} is the number of cores."""
     sections: tuple[str, ...] = ()
-    """The headings whose tables are measured; without any all of them."""
+    """The headings whose tables are measured, "" for what stands above the first; without any all of them."""
     printed: bool = False
     """Whether the scripts only print. A printed table replaces the one with the same head. Where a table of the page is
     not printed again, everything that was printed is kept at the end of the page."""
     needs: tuple[str, ...] = ()
+    path: str = "docs/{name}.md"
+    hidden: bool = False
+    """Whether the note is a comment, which readers do not see."""
 
 
 PAGES = {
+    "readme": Page(("benchmarks/readme.py",), ("",), printed=True, path="README.md", hidden=True),
     "benchmark": Page(
         ("benchmarks/oadmm.py --no-quick --jobs {jobs} --results out/benchmark --out docs/benchmark.md",),
         needs=("data",),
@@ -99,11 +102,16 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def stamped(text: str, note: str) -> str:
+def file_of(name: str) -> Path:
+    return ROOT / PAGES[name].path.format(name=name)
+
+
+def stamped(text: str, note: str, *, hidden: bool = False) -> str:
     """The page with this note under its title, in place of the one it has."""
-    text = re.sub(rf"^{re.escape(MARK)}.*\n\n?", "", text, flags=re.MULTILINE)
+    text = re.sub(rf"^(<!-- )?{re.escape(MARK)}.*\n\n?", "", text, flags=re.MULTILINE)
     title, _, rest = text.partition("\n")
-    return f"{title}\n\n{MARK} {note}\n\n{rest.lstrip()}"
+    line = f"<!-- {MARK} {note} -->" if hidden else f"{MARK} {note}"
+    return f"{title}\n\n{line}\n\n{rest.lstrip()}"
 
 
 def without_output(text: str) -> str:
@@ -164,7 +172,7 @@ def measured_tables(text: str, sections: tuple[str, ...]) -> list[range]:
 
 def told_by_the_log(name: str) -> str:
     """Which commits were the last to change the tables: more than one, and they may be of several versions."""
-    path = f"docs/{name}.md"
+    path = PAGES[name].path.format(name=name)
     blame = git("blame", "--line-porcelain", "HEAD", "--", path)
     lines = re.findall(r"^([0-9a-f]{40}) \d+ (\d+).*?^committer-time (\d+)$", blame, re.MULTILINE | re.DOTALL)
     changes = {int(line): (int(seconds), commit) for commit, line, seconds in lines}
@@ -189,7 +197,7 @@ def day(commit: str) -> str:
 
 
 def measure(name: str) -> None:
-    page, path = PAGES[name], HERE / f"{name}.md"
+    page, path = PAGES[name], file_of(name)
     printed = []
     for command in page.commands:
         print(f"{name}: python {command}", flush=True)
@@ -205,7 +213,7 @@ def measure(name: str) -> None:
     if page.printed and not whole:
         text = with_output(text, "\n".join(printed))
         note = f"printed at the end of the page: {note} In the text: {told_by_the_log(name)}"
-    path.write_text(stamped(text, note), "utf-8")
+    path.write_text(stamped(text, note, hidden=page.hidden), "utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -224,8 +232,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if given.note:
         for name in pages:
-            path = HERE / f"{name}.md"
-            path.write_text(stamped(path.read_text("utf-8"), told_by_the_log(name)), "utf-8")
+            path, hidden = file_of(name), PAGES[name].hidden
+            path.write_text(stamped(path.read_text("utf-8"), told_by_the_log(name), hidden=hidden), "utf-8")
         return 0
     changed = git("status", "--porcelain", "--", *CODE).strip()
     if changed:
