@@ -22,8 +22,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ROOT = Path(__file__).resolve().parent.parent
 MARK = "> **Figures:**"
 PRINTED = "## As printed"
 CODE = ("src", "benchmarks", "examples", "docs/*.py", "pyproject.toml")
@@ -37,13 +36,18 @@ class Page:
     commands: tuple[str, ...]
     """Python scripts with their arguments; {jobs} is the number of cores."""
     sections: tuple[str, ...] = ()
-    """The headings whose tables are measured; without any all of them."""
+    """The headings whose tables are measured, "" for what stands above the first; without any all of them."""
     printed: bool = False
-    """Whether the scripts only print. Then what they print is kept at the end of the page."""
+    """Whether the scripts only print. A printed table replaces the one with the same head. Where a table of the page is
+    not printed again, everything that was printed is kept at the end of the page."""
     needs: tuple[str, ...] = ()
+    path: str = "docs/{name}.md"
+    hidden: bool = False
+    """Whether the note is a comment, which readers do not see."""
 
 
 PAGES = {
+    "readme": Page(("benchmarks/readme.py",), ("",), printed=True, path="README.md", hidden=True),
     "benchmark": Page(
         ("benchmarks/oadmm.py --no-quick --jobs {jobs} --results out/benchmark --out docs/benchmark.md",),
         needs=("data",),
@@ -98,17 +102,45 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def stamped(text: str, note: str) -> str:
+def file_of(name: str) -> Path:
+    return ROOT / PAGES[name].path.format(name=name)
+
+
+def stamped(text: str, note: str, *, hidden: bool = False) -> str:
     """The page with this note under its title, in place of the one it has."""
-    text = re.sub(rf"^{re.escape(MARK)}.*\n\n?", "", text, flags=re.MULTILINE)
+    text = re.sub(rf"^(<!-- )?{re.escape(MARK)}.*\n\n?", "", text, flags=re.MULTILINE)
     title, _, rest = text.partition("\n")
-    return f"{title}\n\n{MARK} {note}\n\n{rest.lstrip()}"
+    line = f"<!-- {MARK} {note} -->" if hidden else f"{MARK} {note}"
+    return f"{title}\n\n{line}\n\n{rest.lstrip()}"
+
+
+def without_output(text: str) -> str:
+    """The page without what was printed before."""
+    return text.partition(f"{PRINTED}\n")[0].rstrip() + "\n"
 
 
 def with_output(text: str, output: str) -> str:
     """The page with what was printed at its end, in place of what was printed before."""
-    before = text.partition(f"{PRINTED}\n")[0].rstrip()
-    return f"{before}\n\n{PRINTED}\n\n```text\n{output.strip()}\n```\n"
+    return f"{without_output(text)}\n{PRINTED}\n\n```text\n{output.strip()}\n```\n"
+
+
+def with_tables(text: str, sections: tuple[str, ...], output: str) -> tuple[str, bool]:
+    """The page with the tables that were printed, and whether each measured one has been replaced."""
+    lines, printed = text.splitlines(), output.splitlines()
+    found: dict[str, list[list[str]]] = {}
+    for table in measured_tables(output, ()):
+        found.setdefault(head(printed, table), []).append(printed[table.start - 1 : table.stop - 1])
+    tables = measured_tables(text, sections)
+    new = [(table, found.get(head(lines, table), [])) for table in tables]
+    pairs = [(table, same.pop(0)) for table, same in new if same]
+    for table, rows in reversed(pairs):
+        lines[table.start - 1 : table.stop - 1] = rows
+    return "\n".join(lines) + "\n", len(pairs) == len(tables) > 0
+
+
+def head(lines: list[str], table: range) -> str:
+    """The words in the first line of a table."""
+    return "|".join(cell.strip() for cell in lines[table.start - 1].split("|"))
 
 
 def machine() -> str:
@@ -140,7 +172,7 @@ def measured_tables(text: str, sections: tuple[str, ...]) -> list[range]:
 
 def told_by_the_log(name: str) -> str:
     """Which commits were the last to change the tables: more than one, and they may be of several versions."""
-    path = f"docs/{name}.md"
+    path = PAGES[name].path.format(name=name)
     blame = git("blame", "--line-porcelain", "HEAD", "--", path)
     lines = re.findall(r"^([0-9a-f]{40}) \d+ (\d+).*?^committer-time (\d+)$", blame, re.MULTILINE | re.DOTALL)
     changes = {int(line): (int(seconds), commit) for commit, line, seconds in lines}
@@ -165,7 +197,7 @@ def day(commit: str) -> str:
 
 
 def measure(name: str) -> None:
-    page, path = PAGES[name], HERE / f"{name}.md"
+    page, path = PAGES[name], file_of(name)
     printed = []
     for command in page.commands:
         print(f"{name}: python {command}", flush=True)
@@ -177,9 +209,11 @@ def measure(name: str) -> None:
     commit = git("rev-parse", "--short=8", "HEAD").strip()
     note = f"commit `{commit}` ({day('HEAD')}), measured on {datetime.date.today()} on {machine()}."
     if page.printed:
+        text, whole = with_tables(without_output(text), page.sections, "\n".join(printed))
+    if page.printed and not whole:
         text = with_output(text, "\n".join(printed))
         note = f"printed at the end of the page: {note} In the text: {told_by_the_log(name)}"
-    path.write_text(stamped(text, note), "utf-8")
+    path.write_text(stamped(text, note, hidden=page.hidden), "utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -198,8 +232,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if given.note:
         for name in pages:
-            path = HERE / f"{name}.md"
-            path.write_text(stamped(path.read_text("utf-8"), told_by_the_log(name)), "utf-8")
+            path, hidden = file_of(name), PAGES[name].hidden
+            path.write_text(stamped(path.read_text("utf-8"), told_by_the_log(name), hidden=hidden), "utf-8")
         return 0
     changed = git("status", "--porcelain", "--", *CODE).strip()
     if changed:

@@ -69,7 +69,7 @@ def problem_and_start(kind: str) -> tuple[Any, Any]:
 def cell(job: tuple[str, str, float]) -> str:
     name, kind, seconds = job
     problem, start = problem_and_start(kind)
-    stop = Critical(1e-6, every=10) | Seconds(seconds) | Iterations(20_000)
+    stop = Critical(1e-6) | Seconds(seconds) | Iterations(20_000)  # at every step, which may be a block of iterations
     try:
         result = solve(problem, name, start, stop=stop, record=Recorder(every=100))
     except UnsupportedProblem:

@@ -26,12 +26,14 @@ def main() -> None:
     iterations = parser.parse_args().iterations
     D, _ = digits()
     problem = sparse_pca(D, n_components=12, weight=WEIGHT, k=146)
-    histories = {}
+    histories, columns = {}, {}
     for name in ("oadmm-ep", "oadmm-rr"):
         solver, watch = named(name, beta0=BETA0), Lyapunov()
         solve(problem, solver, stop=Iterations(iterations), record=Recorder(every=iterations), observers=[watch])
         histories[name] = watch.history
         report(name, watch.history, Constants.of(solver, problem))
+        columns[name.upper()] = column(watch.history)
+    print("\n" + table(columns))
     draw(HERE / "theory.png", histories)
     for sigma in (1.0, 1.1, 1.3, 1.5, 1.7, 1.9):
         print(f"sigma = {sigma}: " + "; ".join(held(problem, name, sigma, iterations // 10) for name in histories))
@@ -47,11 +49,42 @@ def held(problem, name: str, sigma: float, iterations: int) -> str:
     return f"{name} {enough} of {len(decrease)}, least ratio {np.min(decrease / required):.3g}"
 
 
-def report(name: str, h, constants: Constants) -> None:
-    """The numbers quoted in theory.md."""
+def numbers(h) -> tuple[list[int], np.ndarray, float]:
+    """Where the mean of Crit is read, theta without c/beta, and the slope of log(mean Crit) over the last decade."""
     T = h.iteration
     marks = [t for t in (100, 1000, 10_000, len(T)) if t <= len(T)]
-    bare = h.lagrangian + h.momentum + h.relaxation
+    slope = np.polyfit(np.log(T[len(T) // 10 :]), np.log(h.mean_criticality[len(T) // 10 :]), 1)[0]
+    return marks, h.lagrangian + h.momentum + h.relaxation, float(slope)
+
+
+def column(h) -> dict[str, str]:
+    """A method's column of the table in theory.md."""
+    marks, bare, slope = numbers(h)
+    falls, trials = h.decrease[1:] > 0, h.trials.max()
+    return {
+        "Theta decreases": "at every step" if np.all(falls) else f"at {np.mean(falls):.2%} of steps",
+        "smallest decrease, over what the lemma requires": f"{np.min(h.decrease[1:] / h.required[1:]):.0f}",
+        "Theta at the first and the last iteration": f"{h.theta[0]:.2f}, {h.theta[-1]:.3f}",
+        "c/beta at the first and the last iteration": f"{h.c_over_beta[0]:.1f}, {h.c_over_beta[-1]:.1f}",
+        "steps at which Theta - c/beta decreases": f"{100 * np.mean(np.diff(bare) < 0):.0f} %",
+        f"mean of Crit at T = {', '.join(map(str, marks))}": ", ".join(
+            f"{h.mean_criticality[t - 1]:.3g}" for t in marks
+        ),
+        "slope of log(mean Crit) over the last decade (the bound has -1/3)": f"{slope:.2f}",
+        "step sizes tried by a line search, at most": f"{trials:.0f}" if trials else "",
+    }
+
+
+def table(columns: dict[str, dict[str, str]]) -> str:
+    """The columns side by side, in Markdown."""
+    names = list(columns)
+    lines = [f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    return "\n".join(lines + [f"| {row} | {' | '.join(columns[n][row] for n in names)} |" for row in columns[names[0]]])
+
+
+def report(name: str, h, constants: Constants) -> None:
+    """The numbers quoted in theory.md."""
+    marks, bare, slope = numbers(h)
     print(name)
     print(f"  c = {constants.c:.4g}, c/beta from {h.c_over_beta[0]:.4g} to {h.c_over_beta[-1]:.4g}")
     print(
@@ -60,7 +93,6 @@ def report(name: str, h, constants: Constants) -> None:
     print(f"  least decrease / required: {np.min(h.decrease[1:] / h.required[1:]):.3g}")
     print(f"  theta - c/beta decreases at {np.mean(np.diff(bare) < 0):.2%} of steps")
     print("  mean Crit at T: " + ", ".join(f"{t}: {h.mean_criticality[t - 1]:.4g}" for t in marks))
-    slope = np.polyfit(np.log(T[len(T) // 10 :]), np.log(h.mean_criticality[len(T) // 10 :]), 1)[0]
     print(f"  slope of log(mean Crit) over the last decade: {slope:.3f} (the theorem's bound has -1/3)")
     print(f"  e^t from {h.e[0]:.3g} to {h.e[-1]:.3g}; trials of the line search at most {h.trials.max():.0f}")
 

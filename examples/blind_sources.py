@@ -18,6 +18,7 @@ from orthoprox import RangeICA
 from orthoprox.models import amari_index
 
 NAMES = ("tone", "ramp", "switch")
+COLOURS = ("#0072b2", "#d55e00", "#009e73")  # told apart by every kind of eye
 MIXING = np.array([[1.0, 0.8, 0.4], [0.5, 1.0, -0.7], [0.9, -0.4, 1.0]])
 
 
@@ -57,7 +58,7 @@ def main(folder: Path) -> Path:
     for j, (title, values) in enumerate(columns):
         axes[0, j].set_title(title, fontsize=9)
         for i, ax in enumerate(axes[:, j]):
-            ax.plot(values[::4, i], color="0.4" if j == 0 else f"C{i}", linewidth=0.8)
+            ax.plot(values[::4, i], color="0.4" if j == 0 else COLOURS[i], linewidth=0.8)
             ax.set_xticks([])
             ax.set_yticks([])
             if j == 1:

@@ -1,8 +1,8 @@
 """Which genes go up and down together?
 ====================================
 
-A sparse component is a short list of genes whose expressions share one course over the samples, and samples that were
-left out say how long the list should be. The data are those of Arabidopsis thaliana if the folder in ORTHOPROX_DATA has
+A sparse component is a short list of genes that rise and fall together over the samples. Cross-validation shows how
+long the list should be. The data are those of Arabidopsis thaliana if the folder in ORTHOPROX_DATA has
 them, otherwise made up: four modules of 24, 18, 14 and 10 genes among 300.
 """
 

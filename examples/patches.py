@@ -1,9 +1,9 @@
 """What are photographs made of, a few pixels at a time?
 =====================================================
 
-Orthonormal atoms are learned in which every small patch of a photograph needs few. They turn out to be waves and edges,
-much like the cosines of JPEG, but made for this picture. Because the atoms are orthonormal, a patch is compressed by
-one product and by keeping its largest coefficients.
+We learn orthonormal atoms, so that a few of them describe every small patch of a photograph. They turn out to be waves
+and edges, much like the cosines of JPEG, but made for this picture. Because the atoms are orthonormal, a patch is
+compressed by one product and by keeping its largest coefficients.
 """
 
 from __future__ import annotations

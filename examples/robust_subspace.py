@@ -47,7 +47,13 @@ def main(folder: Path) -> Path:
     left.suptitle(f"with {COMPONENTS} components: PCA reproduces the damage", fontsize=10)
     right.suptitle(f"unseen pictures lose {lost['PCA']} with PCA, {lost['RobustSubspace']} with ours", fontsize=10)
     ax = right.subplots()
-    ax.hist(np.split(robust.distances_, [INTACT]), bins=24, stacked=True, label=["intact", "damaged"])
+    ax.hist(
+        np.split(robust.distances_, [INTACT]),
+        bins=24,
+        stacked=True,
+        color=["#0072b2", "#e69f00"],
+        label=["intact", "damaged"],
+    )
     ax.axvline(robust.threshold_, color="black", linestyle=":", label=f"threshold: {found} of {DAMAGED} found")
     ax.set(xlabel="distance from the subspace", ylabel="pictures")
     ax.legend(loc="center right")

@@ -2,7 +2,7 @@
 ====================================
 
 Texts become a sparse matrix of term weights, and every sparse component is a list of a few terms that occur together.
-The matrix is never made dense, not even to be centred. The texts are articles of five of the 20 newsgroups if
+The matrix stays sparse, even when it is centred. The texts are articles of five of the 20 newsgroups if
 scikit-learn has fetched these before, otherwise the eighty sentences beside this file.
 """
 

@@ -103,9 +103,10 @@ def test_the_reference_of_the_site_has_every_public_name_once(monkeypatch):
 
 def test_every_measured_page_says_where_its_figures_come_from(measuring):
     for name, page in measuring.PAGES.items():
-        text = (ROOT / "docs" / f"{name}.md").read_text()
-        assert text.split("\n")[2].startswith(measuring.MARK) and text.count(measuring.MARK) == 1, name
-        assert set(page.sections) <= set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE))
+        text = measuring.file_of(name).read_text()
+        begin = f"<!-- {measuring.MARK}" if page.hidden else measuring.MARK
+        assert text.split("\n")[2].startswith(begin) and text.count(measuring.MARK) == 1, name
+        assert set(page.sections) <= {""} | set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE))
         for script in re.findall(r"(?:docs|benchmarks)/\w+\.py", " ".join(page.commands)):
             assert (ROOT / script).is_file()
 
@@ -117,19 +118,20 @@ def test_pages_are_measured_from_one_commit_and_stamped_with_it(measuring, tmp_p
         return subprocess.run(call, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
 
     monkeypatch.setattr(measuring, "ROOT", tmp_path)
-    monkeypatch.setattr(measuring, "HERE", tmp_path / "docs")
     pages = {
         "whole": measuring.Page(("docs/whole.py",)),
         "part": measuring.Page(("docs/part.py --jobs {jobs}",), ("Measured",), printed=True),
+        "top": measuring.Page(("docs/top.py",), printed=True, path="TOP.md", hidden=True),
         "far": measuring.Page(("docs/far.py",), needs=("a_library_that_nobody_has",)),
     }
     monkeypatch.setattr(measuring, "PAGES", pages)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/whole.py").write_text("open('docs/whole.md', 'w').write('# Whole\\n\\n| a |\\n|---|\\n| 2 |\\n')")
     (tmp_path / "docs/part.py").write_text("print('printed 3')")
+    (tmp_path / "docs/top.py").write_text("print('| a |\\n|---|\\n| 7 |')")
     for name in pages:
         text = "# Title\n\n| by hand |\n|---|\n\n## Measured\n\n| a |\n|---|\n| 1 |\n"
-        (tmp_path / f"docs/{name}.md").write_text(text)
+        measuring.file_of(name).write_text(text.replace("| by hand |\n|---|\n", "") if name == "top" else text)
     git("init", "-q")
     git("add", "."), git("commit", "-qm", "first")
     commit = git("rev-parse", "--short=8", "HEAD")
@@ -139,10 +141,20 @@ def test_pages_are_measured_from_one_commit_and_stamped_with_it(measuring, tmp_p
     assert f"one table was last changed by commit `{commit}`" in note and note.count(measuring.MARK) == 1
     for _ in range(2):  # the second time replaces what the first has written
         assert measuring.main([]) == 0
-    whole, part, far = ((tmp_path / f"docs/{name}.md").read_text() for name in pages)
+    whole, part, top, far = (measuring.file_of(name).read_text() for name in pages)
+    assert f"<!-- {measuring.MARK} commit `{commit}`" in top and top.endswith("| a |\n|---|\n| 7 |\n")
     assert f"{measuring.MARK} commit `{commit}`" in whole and "| 2 |" in whole and "NumPy" in whole
     assert part.count("printed 3") == 1 and part.count(measuring.MARK) == 1 and f"commit `{commit}`" in part
     assert measuring.told_by_the_log("far") in far and "left as it is" in capsys.readouterr().out
+
+    # A table with the same head takes the place of the one on the page: nothing of another commit is left.
+    (tmp_path / "docs/part.py").write_text("print('words\\n\\n|  a |\\n|---|\\n| 5 |\\n| 6 |')")
+    git("commit", "-qam", "second")
+    commit = git("rev-parse", "--short=8", "HEAD")
+    assert measuring.main(["part"]) == 0
+    part = (tmp_path / "docs/part.md").read_text()
+    assert part.endswith("| by hand |\n|---|\n\n## Measured\n\n|  a |\n|---|\n| 5 |\n| 6 |\n")
+    assert re.findall("commit `(.*?)`", part) == [commit] and "printed" not in part
 
     (tmp_path / "docs/part.py").write_text("print('printed 4')")
     assert measuring.main(["part"]) == 1 and "not committed" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from orthoprox._linalg import (
     symmetric_basis,
     triangle,
 )
+from orthoprox.backends import Backend, backend_of
 
 A = np.random.default_rng(0).standard_normal((5, 4))
 
@@ -130,3 +131,17 @@ def test_conjugate_gradients_end_where_products_underflow():
     b = np.array([[3e-161]])
     found = conjugate_gradients(lambda x: 1e10 * x, b, tolerance=1e-3, most=9, precondition=lambda r: 1e-8 * r)
     assert np.all(np.isfinite(found.x)) and found.products < 9
+
+
+@pytest.mark.parametrize("backend", [Backend(), backend_of(np.zeros(1))], ids=["standard", "numpy"])
+def test_shorter_ways_give_what_the_standard_gives(backend, rng):
+    a, b = rng.standard_normal((2, 7, 3))
+    assert float(backend.dot(a, b)) == pytest.approx(np.sum(a * b), rel=1e-14)
+    assert float(backend.dot(a.T, b.T)) == pytest.approx(np.sum(a * b), rel=1e-14)  # rows that are not contiguous
+    values, vectors = backend.eigh(a.T @ a)
+    assert np.allclose(vectors * values @ vectors.T, a.T @ a) and np.all(np.diff(values) > 0)
+    for entry, finite in ((1.0, True), (np.nan, False), (np.inf, False), (-np.inf, False)):
+        a[2, 1] = entry
+        assert bool(backend.all_finite(a)) == finite
+    for test in (True, np.True_, np.bool_(False)):
+        assert backend.cond(test, lambda x: x, lambda x: -x, 3) == (3 if test else -3)

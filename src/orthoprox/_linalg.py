@@ -18,18 +18,16 @@ _ROUNDING = 64  # units in the last place that sums of thousands of terms may lo
 
 def inner(a: Array, b: Array) -> Scalar:
     """The sum of the products of entries, without an array for the products."""
-    xp = array_namespace(a)
-    return backend_of(a).dot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
+    return backend_of(a).dot(a, b)
 
 
 def norm(a: Array) -> Scalar:
     """The Euclidean norm of all entries; it neither overflows nor underflows where the entries do not."""
     xp, backend = array_namespace(a), backend_of(a)
-    flat = xp.reshape(a, (-1,))
     with backend.quiet():
-        square = backend.dot(flat, flat)
+        square = backend.dot(a, a)
     low, high = safe_squares(xp, a.dtype)
-    return backend.cond((square > low) & (square < high), _root, _scaled_norm, square, flat)
+    return backend.cond((square > low) & (square < high), _root, _scaled_norm, square, a)
 
 
 def _root(square: Scalar, a: Array) -> Scalar:
@@ -39,7 +37,7 @@ def _root(square: Scalar, a: Array) -> Scalar:
 def _scaled_norm(square: Scalar, a: Array) -> Scalar:
     """The norm by way of the largest entry, for squares outside the range of the float type."""
     xp = array_namespace(a)
-    if a.shape[0] == 0:
+    if 0 in a.shape:
         return square
     largest = xp.max(xp.abs(a))
     usable = (largest > 0) & xp.isfinite(largest)

@@ -123,6 +123,8 @@ def test_compare_prints_a_table(tmp_path, no_figures):
     assert {"oadmm", "oadmm-ep", "solvers:Subgradient"} <= set(rows)
     lines = {line["method"]: line for line in table(tmp_path)}
     assert all(line["k"] == "7" for line in lines.values())
+    assert all(line["kept"] == "7" for line in lines.values())  # as the user gave it, not as a share of the entries
+    assert '"spoken": ["7"]' in (tmp_path / "report.html").read_text("utf-8").replace('":[', '": [')
     assert float(rows["oadmm-ep"][2]) == pytest.approx(float(lines["oadmm-ep"]["objective"]), rel=1e-6)
     stored = next(path for path in tmp_path.rglob("oadmm-ep-*.npz"))
     with np.load(stored) as archive:

@@ -287,6 +287,19 @@ def test_folds_are_at_random_since_tables_are_sorted(frame, no_pictures, tmp_pat
     assert not np.allclose(path["error"], orthoprox.sparse_pca_path(frame, 1, cv=3, **same).error, rtol=1e-3)
 
 
+def test_a_device_that_is_not_there_is_a_sentence_and_nothing_is_written(frame, tmp_path):
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        pytest.skip("here the device is there")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    done = fit("sparse-pca", tmp_path / "a.csv", "--device", "cuda")
+    (line,) = done.stderr.strip().splitlines()[-1:]
+    assert done.exit_code != 0 and re.match("Error: (A run on a GPU needs torch|PyTorch .* CUDA)", line), line
+    done = fit("sparse-pca", tmp_path / "a.csv", "--device", "gpu")
+    assert done.exit_code == 2 and "device must be cpu, cuda, cuda:0 (and so on) or auto; given 'gpu'." in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_failure_leaves_nothing_and_an_earlier_fit_as_it_was(frame, no_pictures, tmp_path, monkeypatch):
     frame.to_csv(tmp_path / "a.csv", index=False)
     there, options = {"a.csv"}, ("-r", 1, "--no-path", "--overwrite")

@@ -81,7 +81,7 @@ DATA = {
     "solve sparse-pca pipe.csv": "is not a regular file",
     "solve sparse-pca mnist-10-10 --data-dir .": "has neither mnist_train_60k.npz nor train-images",
     "solve sparse-pca ./none.csv": "No such file",
-    "solve sparse-pca text.csv": "cannot be read as .csv",
+    "solve sparse-pca text.csv": "the command orthoprox fit reads tables with text and gaps",
     "reproduce figure2 --data-dir none": "mnist.*--quick",
     "compare ./none.csv oadmm": "none.csv",
 }

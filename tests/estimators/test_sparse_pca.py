@@ -186,6 +186,14 @@ def test_the_default_is_a_fifth_and_at_least_two_for_each(n, r, k):
     assert resolve_total(None, n, r) == k and r <= np.count_nonzero(fitted.components_) <= k
 
 
+def test_no_loading_is_a_rounding_error():
+    # Two columns here share a single row, where X'X = I holds one of them at zero: it came out as 7e-19.
+    model = SparsePCA(8, n_nonzero=0.2).fit(load_digits().data)
+    V = model.components_
+    assert np.abs(V[V != 0]).min() > 1e-6 and np.abs(V @ V.T - np.eye(8)).max() < 1e-14
+    assert model.n_nonzero_.sum() == np.count_nonzero(V) <= 103
+
+
 def test_more_weight_means_fewer_nonzeros_and_at_last_one_each():
     X, _ = planted(noise=1.0)
     counts = [np.count_nonzero(SparsePCA(3, weight=w).fit(X).components_) for w in (0.1, 1.0, 300.0)]

@@ -35,6 +35,12 @@ def test_a_figure_has_the_settings_of_the_paper(name, weight):
     ]
 
 
+def test_k_is_a_number_of_entries_or_a_fraction_of_them_and_shown_as_it_was_given():
+    counted = {kept: (spec.entries_kept(kept, 61), spec.in_words(kept)) for kept in (30, 1, 0.1, 1e-9)}
+    assert counted == {30: (30, "30"), 1: (1, "1"), 0.1: (6, "0.1 nr"), 1e-9: (1, "1e-09 nr")}
+    assert (spec.entries_kept(1.0, 61), spec.in_words(1.0), spec.in_words(None)) == (61, "1 nr", "none")
+
+
 def test_every_specification_has_a_name_to_ask_for():
     files = {path.stem for path in Path(spec.__file__).with_name("specs").glob("*.toml")}
     assert files == {*BUILTIN, "quick"} and len(set(BUILTIN)) == len(BUILTIN)
@@ -67,7 +73,7 @@ def test_rivals_with_equal_smoothing_have_that_of_oadmm():
 
 
 def test_a_mapping_can_be_read_again():
-    for experiment in (builtin("figure3"), tiny(kept=(None, 0.5)), builtin("theory", quick=True)):
+    for experiment in (builtin("figure3"), tiny(kept=(None, 0.5, 7, 1, 1.0)), builtin("theory", quick=True)):
         again = from_mapping(json.loads(json.dumps(experiment.to_mapping())), "there")
         assert again == experiment
         assert [job.key for _, job in again.jobs()] == [job.key for _, job in experiment.jobs()]
@@ -115,6 +121,8 @@ GOOD = {"name": "x", "title": "X", "datasets": ["randn-9-3"], "weights": [1], "m
         ({"methods": {"a": {"beta0": 1}}}, "lacks its solver"),
         ({"kept": [1.5]}, "at most 1"),
         ({"kept": [0.0]}, "above 0"),
+        ({"kept": [0]}, "at least 1"),
+        ({"kept": [True]}, "whole number"),
         ({"components": 0}, "components >= 1"),
         ({"components": 2.5}, "expected a whole number"),
         ({"seeds": [-1]}, "not negative"),

@@ -48,6 +48,11 @@ def test_an_image_is_the_component(V):
     assert image[0, 2] == image[1, 1] == 0  # pixels that were left out
 
 
+def test_rounding_errors_are_not_counted_as_nonzeros():
+    axes = loadings_images([[0.6, 1e-17, -0.8], [0.0, 1e-9, 1.0], [0.0, 0.0, 0.0]], (1, 3))
+    assert [ax.get_title().split("\n")[1] for ax in axes] == ["2 nonzero", "2 nonzero", "0 nonzero"]
+
+
 def test_colours_of_signs_differ_in_grey_and_zero_is_white():
     (ax,) = loadings_images([[-2.0, 0.0, 2.0]], (1, 3))
     colours = ax.images[0].to_rgba(np.array([-2.0, 0.0, 2.0]))[:, :3]

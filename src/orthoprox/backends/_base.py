@@ -102,8 +102,19 @@ class Backend:
         return xp.reshape(ranks < k, values.shape)
 
     def dot(self, a: Array, b: Array) -> Array:
-        """The sum of the products of two vectors."""
-        return array_namespace(a).vecdot(a, b)
+        """The sum of the products of the entries of two arrays of one shape."""
+        xp = array_namespace(a)
+        return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
+
+    def all_finite(self, a: Array) -> Any:
+        """Whether the sum of all entries is finite, and so every entry: a bool, or a boolean array without axes."""
+        xp = array_namespace(a)
+        return xp.isfinite(xp.sum(a))
+
+    def eigh(self, S: Array) -> tuple[Array, Array]:
+        """The eigenvalues of a symmetric matrix, from the smallest on, and its eigenvectors."""
+        values, vectors = array_namespace(S).linalg.eigh(S)
+        return values, vectors
 
     def sign(self, a: Array) -> Array:
         """1, -1 or 0 for each entry."""

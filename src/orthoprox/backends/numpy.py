@@ -1,20 +1,42 @@
-"""NumPy: partial sorting for the k largest."""
+"""NumPy: partial sorting for the k largest, and shorter ways to what small problems ask for all day."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
 
+V = TypeVar("V")
+
 
 class NumPyBackend(Backend):
-    """Arrays in the memory of the host."""
+    """Arrays in the memory of the host.
+
+    On arrays of a few hundred numbers a wrapper takes longer than the arithmetic inside it, so the operations of every
+    iteration call NumPy as directly as they can.
+    """
 
     name = "numpy"
+
+    def cond(self, test: Any, yes: Callable[..., V], no: Callable[..., V], *args: Any) -> V:
+        # What the host knows already is no choice of a program on a device.
+        return yes(*args) if test else no(*args)
+
+    def dot(self, a: Array, b: Array) -> Array:
+        return a.reshape(-1).dot(b.reshape(-1))
+
+    def all_finite(self, a: Array) -> Any:
+        return math.isfinite(a.sum())
+
+    def eigh(self, S: Array) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(S)
+        return values, vectors
 
     def top_k_mask(self, values: Array, k: int) -> Array:
         flat = values.reshape(-1)
@@ -27,7 +49,6 @@ class NumPyBackend(Backend):
         return mask.reshape(values.shape)
 
     def clip(self, a: Array, low: Any, high: Any) -> Array:
-        # The wrapper around np.clip takes longer than the work on a small array.
         return a.clip(low, high)
 
     def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:

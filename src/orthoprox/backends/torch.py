@@ -61,7 +61,7 @@ class TorchBackend(Backend):
         return torch.where(test, yes, no)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return torch.dot(a, b)
+        return torch.dot(a.reshape(-1), b.reshape(-1))
 
     def sign(self, a: Array) -> Array:
         return torch.where(torch.isnan(a), a, torch.sign(a))  # which by itself takes NaN for 0

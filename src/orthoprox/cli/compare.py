@@ -97,7 +97,7 @@ def compare_command(
         title=f"Comparison on {Path(data).name}",
         datasets=(data,),
         weights=(float(f"{weight:.6g}"),),
-        kept=(None if nonzeros is None else nonzeros / (loaded.n * components),),
+        kept=(nonzeros,),
         components=components,
         methods=methods,
         seeds=seed_range(seeds),

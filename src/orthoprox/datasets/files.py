@@ -63,9 +63,10 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Any, list[str] | None]:
         raise DataUnavailable(f"{file} cannot be read ({error.strerror or error}).") from error
     except Exception as error:  # every format has its own errors for broken files
         words = " ".join(str(error).split()).rstrip(".")
-        raise DataDamaged(
-            f"{file} cannot be read as {ending} ({words}). Check its content or save it again."
-        ) from error
+        advice = "Check its content or save it again."
+        if ending.partition(".gz")[0] in (".csv", ".tsv"):
+            advice = "Every cell must be a number here; the command orthoprox fit reads tables with text and gaps."
+        raise DataDamaged(f"{file} cannot be read as {ending} ({words}). {advice}") from error
 
 
 def _check_kind(file: Path, A: Any) -> None:

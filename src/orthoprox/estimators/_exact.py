@@ -142,7 +142,16 @@ def _newton_on_support(problem: Problem, X: Array, support: Array, steps: int) -
     if active is None:
         active = minimise_near(problem, Y, budget, support=(Y != 0).astype(X.dtype))
     assert active is not None  # columns without a common row are orthogonal
-    return active
+    return _without_rounding(problem, active)
+
+
+def _without_rounding(problem: Problem, active: ActivePoint) -> ActivePoint:
+    """The point without what is left of entries that X'X = I holds at zero, as where two columns share a single row."""
+    X = active.point.X
+    tiny = np.abs(X) <= np.finfo(X.dtype).eps  # too small to be seen in X'X
+    if not np.any(tiny & (X != 0)):
+        return active
+    return replace(active, point=problem.at(np.where(tiny, 0.0, X)))
 
 
 def _budget(problem: Problem, X: Array, steps: int) -> Budget:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox.experiments.gather import RunRecord
-from orthoprox.experiments.spec import Experiment
+from orthoprox.experiments.spec import Experiment, Kept, in_words
 from orthoprox.plotting._canvas import figure, save
 from orthoprox.plotting._style import curve, style
 from orthoprox.plotting._text import shorten, wrap
@@ -45,13 +45,13 @@ def draw(
     return paths
 
 
-def _name(experiment: Experiment, weight: float, kept: float | None, axis: str) -> str:
+def _name(experiment: Experiment, weight: float, kept: Kept, axis: str) -> str:
     several = f"-w{weight:g}" if len(experiment.weights) > 1 else ""
     return f"{experiment.name}{several}-{'l1' if kept is None else f'k{kept:g}'}-{axis}"
 
 
-def _title(experiment: Experiment, weight: float, kept: float | None) -> str:
-    penalty = "no k" if kept is None else f"k = {kept:g} nr"
+def _title(experiment: Experiment, weight: float, kept: Kept) -> str:
+    penalty = "no k" if kept is None else f"k = {in_words(kept)}"
     return f"{experiment.title}: weight {weight:g}, r = {experiment.components}, {penalty}, seed {experiment.seeds[0]}"
 
 

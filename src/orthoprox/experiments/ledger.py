@@ -20,7 +20,8 @@ from orthoprox.experiments.claims import (
 from orthoprox.experiments.gather import Results, RunRecord
 from orthoprox.experiments.provenance import base, origin, seeds_per_panel, what_was_run
 from orthoprox.experiments.rivals import late_runs, rival_by_rival, what_smoothing_decides
-from orthoprox.experiments.table import matrix, penalty, pipe_table
+from orthoprox.experiments.spec import in_words
+from orthoprox.experiments.table import matrix, pipe_table
 from orthoprox.experiments.theory_claims import statements
 
 READINGS = (
@@ -81,7 +82,7 @@ def _head(results: Results, figures: Sequence[RunRecord]) -> str:
 def _verdicts(runs: Sequence[RunRecord]) -> str:
     by_key = verdicts(runs)
     groups = list(next(iter(by_key.values())))
-    head = ["claim", "test", *(f"{e}, w = {w:g}, k = {penalty(k)}" for e, w, k in groups)]
+    head = ["claim", "test", *(f"{e}, w = {w:g}, k = {in_words(k)}" for e, w, k in groups)]
     lines = [[c.statement, c.test, *(str(by_key[c.statement][group]) for group in groups)] for c in CLAIMS]
     return "## Verdicts by figure\n\n" + pipe_table(head, lines) + _failing(runs)
 
@@ -110,7 +111,7 @@ def _excess(runs: Sequence[RunRecord]) -> str:
             ratios = sorted(panel[label] / min(panel.values()) for panel in here)
             cells.append(f"{median(ratios):.4g}" if ratios else "")
         lines.append([label, *cells])
-    head = ["method", *(f"{e}, w = {w:g}, k = {penalty(k)}" for e, w, k in groups)]
+    head = ["method", *(f"{e}, w = {w:g}, k = {in_words(k)}" for e, w, k in groups)]
     return "## How many times as high as the lowest of all methods (median over panels)\n\n" + pipe_table(head, lines)
 
 
@@ -159,7 +160,7 @@ def _settings(runs: Sequence[RunRecord]) -> str:
             lowest = sum(not below(min(p[r] for r in rivals if r in p), p[variant]) for p in here)
             cells.append(f"{lowest} of {len(here)}")
         lines.append([variant, *cells])
-    head = ["OADMM-EP with", *(f"k = {penalty(kept)}" for kept in dict.fromkeys(key[3] for key in by_key))]
+    head = ["OADMM-EP with", *(f"k = {in_words(kept)}" for kept in dict.fromkeys(key[3] for key in by_key))]
     return (
         "## What decides: k, beta0 and tau\n\n"
         "In how many panels OADMM-EP with these settings is not beaten by RADMM, SPGM or Sub-Grad\n"

@@ -12,6 +12,7 @@ import numpy as np
 
 from orthoprox.experiments.claims import CLAIMS, verdicts
 from orthoprox.experiments.gather import Results, RunRecord
+from orthoprox.experiments.spec import in_words
 from orthoprox.experiments.table import COLUMNS, row
 from orthoprox.experiments.theory_claims import statements
 from orthoprox.plotting._style import INK, style
@@ -65,6 +66,7 @@ def _data(results: Results, points: int, claims: bool) -> dict[str, Any]:
                 "datasets": e.datasets,
                 "weights": e.weights,
                 "kept": e.kept,
+                "spoken": [in_words(kept) for kept in e.kept],
                 "seed": e.seeds[0],
                 "settings": e.to_mapping(),
             }

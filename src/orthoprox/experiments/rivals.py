@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from orthoprox.experiments import claims
 from orthoprox.experiments.claims import EP, EQUAL, FRACTIONS, OURS, PAIRS, RR, SPGM_EP, SPGM_RR, TIE, Panel, Score
 from orthoprox.experiments.gather import RunRecord
-from orthoprox.experiments.table import penalty, pipe_table
+from orthoprox.experiments.spec import in_words
+from orthoprox.experiments.table import pipe_table
 
 LATE = 0.01
 """A run keeps to its budget if its last step ends no later than this share of the budget after it."""
@@ -46,7 +47,7 @@ def rival_by_rival(runs: Sequence[RunRecord]) -> str:
     labels = list(dict.fromkeys(run.label for run in runs))
     pairs = [(method, rival) for method in (EP, RR, OURS) for rival in labels if rival != method]
     lines = [[*pair, str(claims.score(*pair, panels.values())), *_cells(*pair, [panels])] for pair in pairs]
-    head = ["method", "rival", "all panels", *(f"k = {penalty(kept)}" for kept in _all_kept(panels))]
+    head = ["method", "rival", "all panels", *(f"k = {in_words(kept)}" for kept in _all_kept(panels))]
     return (
         "## Rival by rival\n\n"
         + "".join(_in_words(method, labels, panels) for method in (EP, RR))
@@ -62,7 +63,7 @@ def what_smoothing_decides(runs: Sequence[RunRecord]) -> str:
     if not any(rival in labels for _, rival in PAIRS if "," in rival):
         return ""
     at = [claims.joined(runs, claims.objective_after(fraction)) for fraction in FRACTIONS]
-    columns = [f"k = {penalty(kept)}, {f:.0%} of the time" for kept in _all_kept(at[-1]) for f in FRACTIONS]
+    columns = [f"k = {in_words(kept)}, {f:.0%} of the time" for kept in _all_kept(at[-1]) for f in FRACTIONS]
     lines = [[*pair, *_cells(*pair, at)] for pair in PAIRS]
     return (
         "## What the smoothing decides\n\n"
@@ -87,7 +88,7 @@ def _explained(at: Sequence[Panels], columns: Sequence[str]) -> str:
             (last if (i + 1) % len(at) == 0 else earlier).extend([] if share is None else [share])
         lines.append([method, rival, *("-" if share is None else f"{share:.0%}" for share in shares)])
         ends = zip(_all_kept(at[-1]), after[len(at) - 1 :: len(at)], strict=True)
-        left += [f"{method} {one.ratio:.4g} times (k = {penalty(kept)})" for kept, one in ends if one.panels]
+        left += [f"{method} {one.ratio:.4g} times (k = {in_words(kept)})" for kept, one in ends if one.panels]
     if not last:
         return ""
     return (

@@ -15,7 +15,7 @@ from orthoprox.driver.stopping import Rule
 from orthoprox.experiments.data import RunData, load_data
 from orthoprox.experiments.environment import environment
 from orthoprox.experiments.methods import make_solver
-from orthoprox.experiments.spec import Job
+from orthoprox.experiments.spec import Job, Kept, entries_kept
 from orthoprox.experiments.store import Archive
 from orthoprox.models import sparse_pca
 from orthoprox.problem import Problem, nonzeros
@@ -122,11 +122,9 @@ def _set_up(problem: Problem, solver: Solver[Any], start: Any) -> float:
 
 
 @functools.lru_cache(maxsize=2)
-def _problem(
-    dataset: str, seed: int, folder: str | None, components: int, weight: float, kept: float | None
-) -> Problem:
+def _problem(dataset: str, seed: int, folder: str | None, components: int, weight: float, kept: Kept) -> Problem:
     data = load_data(dataset, seed, folder)
-    k = None if kept is None else max(1, round(kept * data.n * components))
+    k = None if kept is None else entries_kept(kept, data.n * components)
     return sparse_pca(data.D, n_components=components, weight=weight, k=k)
 
 
@@ -164,7 +162,7 @@ def _reached(job: Job, data: RunData, last: Snapshot | None) -> dict[str, Any]:
         "n": n,
         "r": r,
         "m": data.m,
-        "k": n * r if job.kept is None else max(1, round(job.kept * n * r)),
+        "k": n * r if job.kept is None else entries_kept(job.kept, n * r),
         "variance_kept": float(np.sum(data.D(end.X) ** 2)) / data.principal_variance(r),
         "iterations": end.t,
         "work": end.solver.work(end.state),

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from orthoprox._fields import cached_property, replace, require
 from orthoprox.experiments.methods import fingerprint
@@ -44,6 +44,22 @@ def _evaluate(value: Any, weight: float) -> Any:
     return value if match is None else float(match[1] or 1) * weight
 
 
+Kept: TypeAlias = int | float | None
+"""k: a number of entries, a fraction of them all, or none at all."""
+
+
+def entries_kept(kept: int | float, entries: int) -> int:
+    """The number k that is meant, at least 1."""
+    return kept if isinstance(kept, int) else max(1, round(kept * entries))
+
+
+def in_words(kept: Kept) -> str:
+    """The number k as it was given."""
+    if kept is None:
+        return "none"
+    return str(kept) if isinstance(kept, int) else f"{kept:.4g} nr"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One run: everything that decides its result."""
@@ -52,7 +68,7 @@ class Job:
     model: str
     components: int
     weight: float
-    kept: float | None
+    kept: Kept
     solver: str
     settings: Mapping[str, Any]
     seed: int
@@ -88,8 +104,9 @@ class Experiment:
     datasets : tuple of str
         Names for ``orthoprox.datasets.load``.
     weights : tuple of float
-    kept : tuple of float or None
-        k as a fraction of the n r entries that go unpenalised; None is the plain l1 norm.
+    kept : tuple of int, float or None
+        k, how many of the n r entries go unpenalised: a whole number of them, or a fraction of them all as a float.
+        None is the plain l1 norm.
     components : int
     methods : tuple of Method
     seeds : tuple of int
@@ -121,7 +138,7 @@ class Experiment:
     datasets: tuple[str, ...]
     weights: tuple[float, ...]
     methods: tuple[Method, ...]
-    kept: tuple[float | None, ...] = (None,)
+    kept: tuple[Kept, ...] = (None,)
     components: int = 20
     seeds: tuple[int, ...] = (0,)
     seconds: float | None = None
@@ -159,8 +176,9 @@ class Experiment:
             f"Experiment {self.name!r} needs at least one iteration; given {self.iterations}.",
         )
         require(
-            all(value is None or 0 < value <= 1 for value in self.kept),
-            f"Experiment {self.name!r}: kept is a fraction of the entries, above 0 and at most 1; given {self.kept}.",
+            all(value is None or (value > 0 and (value <= 1 or isinstance(value, int))) for value in self.kept),
+            f"Experiment {self.name!r}: kept is a number of entries, at least 1, or a fraction of them, above 0 and at "
+            f"most 1; given {self.kept}.",
         )
         require(self.components >= 1, f"Experiment {self.name!r} needs components >= 1; given {self.components}.")
         require(
@@ -236,8 +254,10 @@ def _methods(table: Any) -> tuple[Method, ...]:
     return tuple(Method(label, line.pop("solver"), line) for label, line in lines.items())
 
 
-def _fraction(value: Any) -> float | None:
-    return None if value == "l1" else _number(value)
+def _kept(value: Any) -> Kept:
+    if value == "l1":
+        return None
+    return _integer(value) if isinstance(value, int) else _number(value)
 
 
 def _number(value: Any) -> float:
@@ -279,7 +299,7 @@ _READERS: dict[str, Any] = {
     "about": _text,
     "datasets": _list(_text),
     "weights": _list(_number),
-    "kept": _list(_fraction),
+    "kept": _list(_kept),
     "methods": _methods,
     "components": _integer,
     "seeds": _list(_integer),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orthoprox.experiments.gather import RunRecord, medians
+from orthoprox.experiments.spec import in_words
 
 COLUMNS = (
     "experiment",
@@ -28,7 +29,7 @@ COLUMNS = (
     "status",
     "code",
 )
-"""``kept`` is k as a fraction of the entries, empty for the plain l1 norm.
+"""``kept`` is k as it was given, a number or a fraction of the entries, empty for the plain l1 norm; ``k`` the number.
 
 ``nonzeros`` counts those of the feasible X, ``nonzeros_y`` those of its partner y, whose zeros are exact.
 
@@ -143,18 +144,13 @@ def matrix(runs: Sequence[RunRecord], value: Any = lambda run: run.objective) ->
         lowest = min(values.values())
         cells = [_cell(values.get(label), lowest) for label in labels]
         _, dataset, weight, kept = panel
-        lines.append(_line([dataset, f"{weight:g}", penalty(kept), *cells]))
+        lines.append(_line([dataset, f"{weight:g}", in_words(kept), *cells]))
     return "\n".join(lines) + "\n"
 
 
 def pipe_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A head and lines of text as a markdown table."""
     return "\n".join(_line(cells) for cells in (head, ["---"] * len(head), *lines)) + "\n"
-
-
-def penalty(kept: float | None) -> str:
-    """The number k in words."""
-    return "none" if kept is None else f"{kept:g} nr"
 
 
 def _cell(value: float | None, lowest: float) -> str:

@@ -38,7 +38,7 @@ def polar_factor(Y: Array) -> tuple[Array, Array]:
         if backend.prefers_products(gram):
             found, enough = _by_products(Y, gram, len(PRODUCTS) - 1)
             return backend.cond(enough, lambda *_: found, _by_decomposition, Y, gram)
-    return _by_decomposition(Y, gram)
+        return _by_decomposition(Y, gram)
 
 
 def _by_products(Y: Array, gram: Array, effort: int) -> tuple[tuple[Array, Array], Array]:
@@ -90,16 +90,14 @@ def _row_norm(S: Array) -> Array:
 
 
 def _by_decomposition(Y: Array, gram: Array) -> tuple[Array, Array]:
-    xp, backend = array_namespace(Y), backend_of(Y)
-    with backend.quiet():
-        finite = xp.isfinite(xp.sum(gram))
-    return backend.cond(finite, _by_gram, _by_svd_if_finite, Y, gram)
+    backend = backend_of(Y)
+    return backend.cond(backend.all_finite(gram), _by_gram, _by_svd_if_finite, Y, gram)
 
 
 def _by_gram(Y: Array, gram: Array) -> tuple[Array, Array]:
     xp, backend = array_namespace(Y), backend_of(Y)
     eps = backend.eps(Y)
-    squares, V = xp.linalg.eigh(gram)
+    squares, V = backend.eigh(gram)
     low, high = squares[0], squares[-1]
     worst = _ACCURATE[eps < 1e-12] / eps
     tiny, _ = safe_squares(xp, Y.dtype)  # smaller squares have lost digits to underflow

@@ -66,7 +66,7 @@ def loadings_images(
     except TypeError:
         raise ValueError(f"shape must be two whole numbers, height and width; given {shape!r}.") from None
     places = _places(V.shape[1], height, width, pixels)
-    titles = titles_of(titles, [f"component {i + 1}\n{np.count_nonzero(v)} nonzero" for i, v in enumerate(V)])
+    titles = titles_of(titles, [f"component {i + 1}\n{_nonzeros(v)} nonzero" for i, v in enumerate(V)])
     rows = math.ceil(r / columns)
     lines = 1 + max(title.count("\n") for title in titles)
     tall = rows * (1.3 * height / width + 0.15 + 0.15 * lines)
@@ -80,6 +80,12 @@ def loadings_images(
     for ax in grid[r:]:
         ax.set_axis_off()
     return grid[:r]
+
+
+def _nonzeros(v: np.ndarray[Any, Any]) -> int:
+    """Those that are no rounding errors, which principal components have where a pixel is always blank."""
+    sizes = np.abs(np.asarray(v, dtype=float))
+    return int(np.count_nonzero(sizes > v.size * np.finfo(float).eps * sizes.max(initial=0.0)))
 
 
 def _places(n: int, height: int, width: int, pixels: Any) -> Any:

@@ -24,7 +24,8 @@
   // ---------------------------------------------------------------- what is chosen
 
   const experiment = () => data.experiments.find((e) => e.name === $("experiment").value);
-  const spoken = (kept) => (kept === null ? "none" : Number(kept.toPrecision(4)) + " nr");
+  const words = new Map(data.experiments.flatMap((e) => e.kept.map((kept, i) => [kept, e.spoken[i]])));
+  const spoken = (kept) => words.get(kept) ?? String(kept);
   const last = (path) => path.split(/[\\/]/).pop();
 
   function fill(select, values, words) {

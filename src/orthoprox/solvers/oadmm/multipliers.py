@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from orthoprox._fields import replace
 from orthoprox._linalg import inner, norm, rounding, symmetric
@@ -94,13 +94,14 @@ class Multipliers(Block[MultipliersState]):
         root = math.sqrt(problem.M.r)
         end = minimise(lagrangian, now, radius=state.radius, most=tuning.newton_steps, largest=root)
         y = lagrangian.partner(end.at)
-        gap = float(norm(end.at.AX - y))
+        residual = end.at.AX - y
+        gap = float(norm(residual))
         sigma = state.sigma
         if gap > max(tuning.shrink * state.gap, rounding(end.at.X, float(norm(end.at.AX)))):
             # Steps that do not settle may be too few, or the penalty too low; without f it is all the curvature.
             growth = tuning.growth if end.finished or flat else tuning.caution
             sigma = min(growth * sigma, self._most(problem, state))
-        z_new = state.sigma * (end.at.AX - y) + z
+        z_new = state.sigma * residual + z
         radius, products = max(end.radius, tuning.least_radius), state.products + end.products
         return end.at, y, z_new, replace(state, sigma=sigma, gap=gap, radius=radius, products=products)
 
@@ -117,6 +118,18 @@ class Multipliers(Block[MultipliersState]):
 
     def work(self, state: MultipliersState) -> int:
         return state.products
+
+
+class Evaluated(NamedTuple):
+    """What is known at a point once the augmented Lagrangian has been evaluated there."""
+
+    point: Point
+    v: Array
+    """A(X) + z/sigma, of which y is the prox."""
+    y: Array
+    excess: Array
+    """v - y."""
+    value: float
 
 
 class AugmentedLagrangian:
@@ -141,49 +154,54 @@ class AugmentedLagrangian:
     ) -> None:
         self.problem, self.sigma, self.shift = problem, sigma, z / sigma
         self.inexact, self.tolerance = inexact, tolerance
-        self.xi = problem.g.subgradient(start.X)
+        self.xi = None if isinstance(problem.g, Zero) else problem.g.subgradient(start.X)
         # Penalty times residual in A(X) times this has the units of a gradient in X.
         self.gain = float(norm(start.AX)) / math.sqrt(problem.M.r)
         # Where turning X changes nothing, z still bends the Lagrangian down that way: no step goes there.
         self.rho = 0.0 if depends_on_span(problem) else 0.5
-        self._last: tuple[Point, Array, float] | None = None
+        self._last: Evaluated | None = None
         self._here = 0.0
 
     def partner(self, point: Point) -> Array:
         """The y that goes with X."""
-        return self._evaluate(point)[0]
+        return self._evaluate(point).y
 
     def value(self, point: Point) -> float:
         """The augmented Lagrangian at X, up to a constant."""
-        return self._evaluate(point)[1]
+        return self._evaluate(point).value
 
-    def _evaluate(self, point: Point) -> tuple[Array, float]:
+    def _evaluate(self, point: Point) -> Evaluated:
         """Partner and value, kept until another point is asked for: a trial that is accepted comes back at once."""
-        if self._last is None or self._last[0] is not point:
-            y = self.problem.h.prox(point.AX + self.shift, 1 / self.sigma)
-            gap = point.AX + self.shift - y
-            smooth = self.problem.f.value_at(point.X, point.HX) - inner(self.xi, point.X)
-            value = float(smooth + self.problem.h.value(y) + self.sigma / 2 * inner(gap, gap))
-            self._last = (point, y, value)
-        return self._last[1:]
+        if self._last is None or self._last.point is not point:
+            f, h, v = self.problem.f, self.problem.h, point.AX + self.shift
+            y = h.prox(v, 1 / self.sigma)
+            excess = v - y
+            smooth = f.value_at(point.X, point.HX)
+            if self.xi is not None:
+                smooth = smooth - inner(self.xi, point.X)
+            value = float(smooth + h.value(y) + self.sigma / 2 * inner(excess, excess))
+            self._last = Evaluated(point, v, y, excess, value)
+        return self._last
 
-    def gradient(self, point: Point, y: Array) -> Array:
+    def gradient(self, point: Point) -> Array:
         """The Euclidean gradient; the best y does not move with X to first order."""
-        z = self.sigma * (point.AX + self.shift - y)
-        return self.problem.f.gradient_at(point.X, point.HX) - self.xi + self.problem.A.adjoint(z)
+        smooth = self.problem.f.gradient_at(point.X, point.HX)
+        if self.xi is not None:
+            smooth = smooth - self.xi
+        return smooth + self.problem.A.adjoint(self.sigma * self._evaluate(point).excess)
 
     def model(self, at: Point) -> Model | None:
         problem, M, A, X, sigma = self.problem, self.problem.M, self.problem.A, at.X, self.sigma
-        y = self.partner(at)
-        G = self.gradient(at, y)
+        here = self._evaluate(at)
+        G = self.gradient(at)
         XtG = X.T @ G
         Lam = symmetric(XtG)
         pull = G - X @ (Lam if self.rho else XtG)
-        size, gap = float(norm(pull)), float(norm(at.AX - y))
+        size, gap = float(norm(pull)), float(norm(at.AX - here.y))
         if size <= max(self.inexact * sigma * self.gain * gap, self.tolerance):
             return None
-        self._here = self.value(at)
-        prox = problem.h.prox_derivative(at.AX + self.shift, 1 / sigma)
+        self._here = here.value
+        prox = problem.h.prox_derivative(here.v, 1 / sigma)
         of_f = problem.f.hessian(X)
         assert prox is not None  # this method takes no other problems
         assert of_f is not None

@@ -71,16 +71,20 @@ class GroupL2(ProximableTerm, ConvexTerm):
         return GroupDerivative(scale, along, self.by)
 
     def subgradient(self, y: Array) -> Array:
+        return self._unit(y, self._norms(y))
+
+    def _unit(self, y: Array, norms: Array) -> Array:
+        """The groups at length w, those of length zero as they are."""
         xp = array_namespace(y)
-        norms = self._norms(y)
         away = norms > 0
         return y * xp.where(away, self.weight / xp.where(away, norms, 1.0), 0.0)
 
     def subgradient_distance(self, y: Array, z: Array) -> Scalar:
         # One subgradient where the group is not zero; the ball of radius w where it is.
         xp = array_namespace(y)
+        norms = self._norms(y)
         inside = xp.clip(self._norms(z) - self.weight, 0.0, None)
-        return norm(xp.where(self._norms(y) > 0, self._norms(z - self.subgradient(y)), inside))
+        return norm(xp.where(norms > 0, self._norms(z - self._unit(y, norms)), inside))
 
     def dots(self, a: Array, b: Array) -> Array:
         """The scalar products of the groups of a with those of b, along the axis that is kept."""
