@@ -276,7 +276,7 @@ class cluster:  # noqa: N801 -- a context
     def __enter__(self) -> Any:
         import distributed
 
-        settings = {"threads_per_worker": 1, "memory_limit": self.memory, "dashboard_address": None}
+        settings = {"threads_per_worker": 1, "memory_limit": self.memory, "dashboard_address": "127.0.0.1:0"}
         self.local = distributed.LocalCluster(n_workers=self.workers, processes=True, **settings)
         self.client = distributed.Client(self.local)
         return self.client

@@ -32,7 +32,7 @@ def started(config, workers, *, processes=True):
     distributed = need("distributed", config)
     # Workers that are threads would count all that this process holds, and pause.
     limit = "2GB" if processes else 0
-    settings = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": limit, "silence_logs": 50}
+    settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": limit, "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=workers, processes=processes, **settings) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
