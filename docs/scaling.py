@@ -98,7 +98,7 @@ def main() -> None:
     for workers in (1, 2, 4):
         with (
             distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, memory_limit="3GB", dashboard_address=None
+                n_workers=workers, threads_per_worker=1, memory_limit="3GB", dashboard_address="127.0.0.1:0"
             ) as local,
             distributed.Client(local) as client,
         ):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.sparse import csr_array
 from backends.needs import need
 from orthoprox import Checkpoint, Iterations, RunFailed, SparsePCA, solve
 from orthoprox.blocks import BlockUnreadable, ClusterLost, _cluster, open_rows
+from orthoprox.blocks._placing import STEADY
 from orthoprox.blocks._tasks import Adjoint, Apply, GramProduct
 from orthoprox.maps import Blocked
 from orthoprox.models import sparse_pca
@@ -30,7 +32,7 @@ def started(config, workers, *, processes=True):
     distributed = need("distributed", config)
     # Workers that are threads would count all that this process holds, and pause.
     limit = "2GB" if processes else 0
-    settings = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": limit, "silence_logs": 50}
+    settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": limit, "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=workers, processes=processes, **settings) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
@@ -55,6 +57,36 @@ def kill_one(client, number=0):
     """SIGKILL to the process of a worker."""
     pids = sorted(client.run(os.getpid).items())
     os.kill(pids[number % len(pids)][1], signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def delayed(client, seconds):
+    """Workers that take longer for a group of blocks, by so many seconds for each address."""
+
+    def set_delay(delay):  # within this function, so that workers need not find this file
+        import time
+
+        from orthoprox.blocks._shard import Shard
+
+        own = Shard.__dict__.get("own_fold", Shard._fold)
+
+        def fold(self, task, blocks):
+            time.sleep(delay)
+            return own(self, task, blocks)
+
+        Shard.own_fold, Shard._fold = own, fold if delay else own
+
+    for address, delay in seconds.items():
+        client.run(set_delay, delay, workers=[address])
+    yield
+    there = set(client.scheduler_info()["workers"])
+    for address in there & set(seconds):
+        client.run(set_delay, 0.0, workers=[address])
+
+
+def shares(rows):
+    """How many groups each worker holds, by its address."""
+    return rows._runner._placing._load(dict.fromkeys(rows._runner._alive()))
 
 
 def in_passes(rows):
@@ -121,6 +153,39 @@ def test_a_worker_killed_in_mid_solve_changes_no_digit(two, file, at):
     assert killed == [at]
     assert np.array_equal(result.X, calm.X)
     assert result.objective == calm.objective
+
+
+def test_a_slow_worker_gives_rows_away_once_and_changes_no_digit(two, file, monkeypatch):
+    monkeypatch.setattr(_cluster, "LOOK", 0.05)
+    _, client = two
+    client.wait_for_workers(2, timeout=30)
+    expected = open_rows(file, form=False, block=BLOCK).total(GramProduct(X))
+    rows = open_rows(file, form=False, block=BLOCK, client=client)
+    slow, quick = sorted(client.scheduler_info()["workers"])
+    with delayed(client, {slow: 0.016, quick: 0.004}):
+        seen = []
+        for _ in range(30):
+            assert np.array_equal(rows.total(GramProduct(X)), expected)
+            seen.append(shares(rows)[slow])
+    assert seen[0] in (14, 15)
+    assert 1 <= seen[-1] <= 9  # 6 by their paces
+    assert len(set(seen[STEADY:])) <= 3  # and rows do not go to and fro
+
+
+def test_a_worker_that_computes_for_long_is_not_taken_for_lost_when_another_is(two, file, monkeypatch):
+    monkeypatch.setattr(_cluster, "ANSWER", 1.0)
+    _, client = two
+    client.wait_for_workers(2, timeout=30)
+    expected = open_rows(file, form=False, block=BLOCK).total(GramProduct(X))
+    rows = open_rows(file, form=False, block=BLOCK, client=client)
+    rows.total(GramProduct(X))
+    pids = client.run(os.getpid)
+    other, busy = sorted(pids)  # that which asks the other one goes, so that its end is seen at once
+    kept = {node for node in rows._runner._placing.nodes if node.address == busy}
+    with delayed(client, {busy: 0.15}):  # for each of its groups, which are 14 at least
+        threading.Timer(0.3, os.kill, (pids[other], signal.SIGKILL)).start()
+        assert np.array_equal(rows.total(GramProduct(X)), expected)
+    assert kept <= set(rows._runner._placing.nodes)
 
 
 def test_a_worker_that_joins_takes_over_rows_and_one_that_leaves_gives_them_back(request, file, monkeypatch):
@@ -201,5 +266,6 @@ def test_what_a_cluster_cannot_do_is_said_in_a_sentence(two, file, monkeypatch):
     monkeypatch.setattr(_cluster, "FULL", 1e-6)
     with pytest.raises(ValueError, match="workers of the cluster have 4 GB, of which rows may take.*Add workers, or"):
         open_rows(D, block=BLOCK, client=client).moments  # noqa: B018
+    monkeypatch.setattr(_cluster, "CONNECT", 1.0)
     with pytest.raises(ClusterLost, match="There is no scheduler at tcp://127.0.0.1:1"):
         open_rows(D, client="tcp://127.0.0.1:1")

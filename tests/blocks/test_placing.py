@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orthoprox.blocks._placing import STEADY, Placing, tree_of
-from orthoprox.blocks._shard import Node
+from orthoprox.blocks._shard import Node, Reply, _merged
 from orthoprox.blocks._tasks import Adjoint
 
 GROUPS = [(k, (k,)) for k in range(64)]
@@ -79,6 +79,54 @@ def test_a_worker_that_stays_slow_gives_rows_away(workers, slow):
     assert shares(placing)[slow] < 64 / 2 / len(workers)
     assert sum(shares(placing).values()) == 64
     assert placing.homeless == []
+
+
+def seconds_of(placing, paces, noise=lambda: 1.0):
+    return {one: paces[one] * held * noise() for one, held in shares(placing).items() if held}
+
+
+@pytest.mark.parametrize(
+    "paces", [{"a": 4.0, "b": 1.0}, {"a": 1.0, "b": 1.0, "c": 300.0}, {"a": 1.0, "b": 2.5, "c": 1}]
+)
+def test_rows_do_not_go_to_and_fro_however_times_vary(paces):
+    placing, rng, moves = placed(*paces), np.random.default_rng(3), 0
+    for turn in range(1000):
+        placing.learn(seconds_of(placing, paces, lambda: rng.lognormal(0.0, 0.6)))
+        before = shares(placing)
+        move(placing, paces)
+        moves += shares(placing) != before
+        if turn == 30:
+            early = shares(placing)
+    assert 1 <= moves <= np.log2(1000 / STEADY)
+    ideal = 64 / sum(1 / pace for pace in paces.values())
+    for found in (early, shares(placing)):
+        assert max(found[one] * pace for one, pace in paces.items()) < 2 * ideal
+
+
+def test_a_worker_that_has_recovered_gets_rows_again():
+    placing = placed("a", "b")
+    for paces in ({"a": 5.0, "b": 1.0}, {"a": 1.0, "b": 1.0}):
+        for _ in range(3 * STEADY):
+            placing.learn(seconds_of(placing, paces))
+            move(placing, "ab")
+    assert shares(placing) == {"a": 32, "b": 32}
+
+
+def test_what_a_move_would_not_shorten_stays_where_it_is():
+    placing = Placing(GROUPS[:3])
+    for groups, address in placing.homes(dict.fromkeys("ab")):
+        placing.place(Node(address, address), groups)
+    for _ in range(100):
+        placing.learn({"a": 2.1, "b": 1.0})
+        assert placing.moves(dict.fromkeys("ba")) == []
+        placing.learn({"a": 1e-3, "b": 1e-6})  # nothing that anybody waits for
+
+
+def test_the_time_of_a_worker_is_that_of_all_its_shards():
+    replies = [
+        Reply({(0, k): np.ones(1)}, {address: s}) for k, (address, s) in enumerate([("a", 1.0), ("a", 2.0), ("b", 4.0)])
+    ]
+    assert _merged(Adjoint(np.ones((3, 1))), 3, replies).seconds == {"a": 3.0, "b": 4.0}
 
 
 def test_a_worker_is_sent_the_rows_that_it_and_those_below_it_hold():

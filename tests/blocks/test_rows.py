@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array, save_npz
 
+from orthoprox import SparsePCA
 from orthoprox.blocks import ArrayBlocks, BlockUnreadable, _moments, as_source, is_chunked, open_rows, parse_bytes
 from orthoprox.blocks._tasks import Adjoint, Apply, Cross, GramProduct
 from orthoprox.blocks._tree import Tree, grouped
@@ -209,3 +210,26 @@ def test_data_are_cut_for_several_to_share_and_products_not_by_chance():
     assert not wide.forms
     assert open_rows(dense()).forms
     assert not open_rows(np.ones((3000, 2000)), memory="100MB").forms  # eight matrices of 32 MB
+
+
+@pytest.mark.parametrize("form", [True, False])
+def test_a_fit_shows_its_passes_and_leaves_a_watch_as_it_was(form, capsys):
+    seen = []
+    rows = open_rows(dense(), block=4000, form=form)
+    rows.watch(seen.append)
+    SparsePCA(n_components=2, n_nonzero=4, effort="fast", verbose=1).fit(rows)
+    passes, told = rows.traffic.passes, capsys.readouterr().err
+    assert (passes > 10) != form
+    assert f"pass {passes}, 1 worker, " in told and "MB/s" in told
+    assert len(seen) == rows.traffic.blocks == passes * rows.source.count
+    rows.total(GramProduct(np.eye(7)))
+    assert len(seen) == rows.traffic.blocks and capsys.readouterr().err == ""
+
+
+def test_the_files_of_a_folder_come_in_the_order_of_their_numbers(tmp_path):
+    D = dense(36)
+    for k in range(12):
+        save_npz(tmp_path / f"part-{k}.npz", csr_array(D[3 * k : 3 * k + 3]))
+    rows = open_rows(tmp_path)
+    assert rows.source.count == 12 and is_chunked(tmp_path)
+    assert np.array_equal(rows.stack(Apply(np.eye(7))), D)

@@ -6,6 +6,7 @@ import abc
 import itertools
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,15 @@ def check_shape(shape: Any, label: str) -> tuple[int, int]:
     if m < 1 or n < 1:
         raise ValueError(f"{label} is empty: given shape {(m, n)}; both sides must be at least 1.")
     return m, n
+
+
+def files_of(folder: Path, ending: str) -> tuple[Path, ...]:
+    """The files of a folder by their names, numbers in them in the order of numbers: part.2 before part.10."""
+
+    def key(path: Path) -> list[tuple[int, str]]:
+        return [(int(word), "") if word.isdecimal() else (-1, word) for word in re.split(r"(\d+)", path.name)]
+
+    return tuple(sorted(folder.glob(f"*{ending}"), key=key))
 
 
 def stamp_of(*paths: str | os.PathLike[str]) -> tuple[Any, ...]:

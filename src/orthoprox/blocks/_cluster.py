@@ -8,6 +8,7 @@ worker holds which: groups of a lost worker are read again elsewhere and the pro
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -28,6 +29,8 @@ FULL = 0.6
 """The share of a worker's memory that rows may take: from there on Dask begins to slow it down."""
 PATIENCE = 60.0
 """Seconds to wait for workers: a nanny starts another one in the place of one that was killed."""
+CONNECT = 10.0
+"""Seconds to look for the scheduler at an address."""
 ANSWER = 15.0
 """Seconds in which a worker that is there says so, however busy it is."""
 LOOK = 2.0
@@ -77,7 +80,7 @@ class Cluster:
         """The results of all blocks, in order."""
         placing = self._ready(groups)
         found: dict[int, Any] = {}
-        for part in self._persist(lambda: self._sync(self._all(placing.nodes, "stack", task))):
+        for part in self._persist(lambda: self._stack(placing.nodes, task)):
             if isinstance(part, Exception):
                 raise part
             found |= part
@@ -94,17 +97,26 @@ class Cluster:
         return list(await asyncio.gather(*(call(self._rpc, node, function, *args) for node in nodes)))
 
     def _ask(self, root: Node, task: Task, leaves: int) -> Any:
-        """One round trip; it ends with an error if a worker of the tree has gone, whoever notices."""
+        """One round trip."""
+        return self._watched(lambda: ask(self._rpc, root, task, leaves, self._source.bounds), root.every)
 
-        async def wait() -> Reply:
-            asked = asyncio.ensure_future(ask(self._rpc, root, task, leaves, self._source.bounds))
-            addresses = {node.address for node in root.every}
-            while not asked.done():
-                await asyncio.wait({asked}, timeout=LOOK)
-                if not asked.done() and not addresses <= set(await self._identity()):
-                    asked.cancel()
-                    raise ConnectionError("A worker has gone.")
-            return asked.result()
+    def _stack(self, nodes: Sequence[Node], task: Task) -> Any:
+        return self._watched(lambda: self._all(nodes, "stack", task), nodes)
+
+    def _watched(self, begin: Callable[[], Any], nodes: Sequence[Node]) -> Any:
+        """Wait for an answer of shards; it ends with an error if a worker of them has gone, whoever notices."""
+
+        async def wait() -> Any:
+            asked = asyncio.ensure_future(begin())
+            addresses = {node.address for node in nodes}
+            try:
+                while not asked.done():
+                    await asyncio.wait({asked}, timeout=LOOK)
+                    if not asked.done() and not addresses <= set(await self._identity()):
+                        raise ConnectionError("A worker has gone.")
+                return asked.result()
+            finally:
+                asked.cancel()
 
         return self._sync(wait())
 
@@ -248,7 +260,7 @@ class Cluster:
                 self._futures.pop(node.key, None)
                 continue
             try:
-                self._sync(call(self._rpc, node, "drop", gone))
+                self._watched(functools.partial(call, self._rpc, node, "drop", gone), [node])
             except OSError:  # it has gone altogether, which the next product will notice
                 continue
 
@@ -353,7 +365,7 @@ class Cluster:
 def _connect(address: str) -> Any:
     """A client of the scheduler at an address."""
     try:
-        return extra("distributed", "cluster", "A cluster").Client(address, timeout="10s")
+        return extra("distributed", "cluster", "A cluster").Client(address, timeout=CONNECT)
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterLost(
             f"There is no scheduler at {address} ({_words(error)}). Start one with dask scheduler, or name another."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox._memory import memory as memory_of_machine
-from orthoprox.blocks._base import BLOCK, BlockSource
+from orthoprox.blocks._base import BLOCK, BlockSource, files_of
 from orthoprox.blocks.arrays import ArrayBlocks
 from orthoprox.blocks.dask import DaskBlocks, is_dask
 from orthoprox.blocks.futures import FutureBlocks, are_futures
@@ -30,9 +30,9 @@ def as_source(data: Any, block: int = BLOCK) -> BlockSource:
     Parameters
     ----------
     data : BlockSource, path, list of paths, array or AnnData-like
-        A path ends in .npy, .npz, .zarr, .parquet (or is a folder of such), .h5, .hdf5 or .h5ad; a list is of .npz
-        files, or of Dask futures or delayed objects. Dask arrays and dataframes, Zarr arrays, HDF5 datasets,
-        ``np.memmap``, NumPy and SciPy arrays, and objects with ``X`` and ``var_names``, also in backed mode.
+        A path ends in .npy, .npz, .zarr, .parquet, .h5, .hdf5 or .h5ad, or is a folder of .parquet or .npz files; a
+        list is of .npz files, or of Dask futures or delayed objects. Dask arrays and dataframes, Zarr arrays, HDF5
+        datasets, ``np.memmap``, NumPy and SciPy arrays, and objects with ``X`` and ``var_names``, also in backed mode.
     block : int
         About the bytes of a block, where the storage leaves the choice.
 
@@ -84,9 +84,14 @@ def _of_path(path: Path, block: int) -> BlockSource:
         return NpyBlocks(path, block)
     if name.endswith(".npz"):
         return NpzBlocks((path,))
-    if name.endswith(".parquet") or (path.is_dir() and any(path.glob("*.parquet"))):
+    if name.endswith(".parquet") or (path.is_dir() and files_of(path, ".parquet")):
         return ParquetBlocks(path)
-    raise ValueError(f"{path} is not read in blocks: its name must end in {', '.join(ENDINGS)}.")
+    if path.is_dir() and (parts := files_of(path, ".npz")):
+        return NpzBlocks(parts)
+    raise ValueError(
+        f"{path} is not read in blocks: its name must end in {', '.join(ENDINGS)}, or it must be a folder of .parquet "
+        "or .npz files."
+    )
 
 
 def _disk(data: Any, block: int) -> Any:
@@ -120,7 +125,9 @@ def is_chunked_path(path: str | Path) -> bool:
     """Whether the name is that of a file or folder that is read in blocks."""
     name = Path(path)
     inside = any(part.suffix.lower() in (".zarr", ".parquet") for part in name.parents)
-    return name.name.lower().endswith(ENDINGS) or inside or (name.is_dir() and any(name.glob("*.parquet")))
+    if name.name.lower().endswith(ENDINGS) or inside:
+        return True
+    return name.is_dir() and any(any(name.glob(f"*{ending}")) for ending in (".parquet", ".npz"))
 
 
 def is_annotated(data: Any) -> bool:

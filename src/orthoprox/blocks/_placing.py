@@ -9,11 +9,13 @@ from typing import Any
 from orthoprox.blocks._shard import Group, Node
 
 SLOW = 2.0
-"""How many times as long as the others a worker may take for its rows before some are given to others."""
-NOISE = 1e-3
-"""Seconds for a group below which no worker counts as slow."""
+"""How many times as long as the others a worker may take for the rows that it holds before some are given to others."""
+NOISE = 5e-3
+"""Seconds of a product below which no worker counts as slow: messages take as long."""
 STEADY = 5
-"""For so many products in a row."""
+"""For so many products in a row; for twice as many after each move, so that rows do not go to and fro."""
+GAIN = 0.8
+"""The part of its time that a product must take after a move, at most, for rows to be read again."""
 
 
 class Placing:
@@ -28,8 +30,11 @@ class Placing:
     def __init__(self, groups: Sequence[Group]) -> None:
         self._all = {k: (k, blocks) for k, blocks in groups}
         self._held: dict[Node, set[int]] = {}
-        self._pace: dict[str, float] = {}  # seconds for a group, of each worker
-        self._slow = 0
+        self._pace: dict[str, float] = {}  # for a group, of each worker that was slow or compared with one
+        self._load_then: dict[str, int] = {}
+        self._spent: dict[str, float] = {}  # seconds of each worker in products in which some took too long
+        self._uneven = 0  # so many of them in a row
+        self._patience = STEADY
         self.seen: set[str] = set()
 
     @property
@@ -108,24 +113,39 @@ class Placing:
         return given
 
     def learn(self, seconds: dict[str, float]) -> None:
-        """How long each worker took for a product."""
+        """How long each worker took for a product; of interest if some took longer than the others, again and again."""
         load = self._load(dict.fromkeys(seconds))
-        self._last = {address: s / max(load[address], 1) for address, s in seconds.items()}
-        usual = median_low(self._last.values())
-        self._slow = self._slow + 1 if max(self._last.values()) > max(SLOW * usual, NOISE) else 0
+        uneven = max(seconds.values()) > max(SLOW * median_low(seconds.values()), NOISE)
+        if not uneven or load != self._load_then:
+            self._uneven, self._spent, self._load_then = 0, dict.fromkeys(seconds, 0.0), load
+        if uneven:
+            self._uneven += 1
+            self._spent = {address: self._spent[address] + s for address, s in seconds.items()}
+
+    def _judge(self) -> bool:
+        """Whether some worker has been slow for long enough; then paces are known."""
+        if self._uneven < self._patience:
+            return False
+        paces = {address: s / max(self._load_then[address], 1) for address, s in self._spent.items()}
+        usual = median_low(paces.values())
+        self._pace |= {address: pace / usual for address, pace in paces.items()}
+        self._uneven = 0
+        return True
 
     def moves(self, alive: dict[str, Any]) -> list[tuple[list[Group], str]]:
         """Groups to move: to workers that have joined, from one that leaves or has been slow for long; often none."""
         load = self._load(dict.fromkeys([*alive, *(node.address for node in self._held)]))
-        idle = [address for address in alive if load[address] == 0]
-        slow = self._slow >= STEADY and len(alive) > 1
-        if slow:
-            self._pace, self._slow = dict(self._last), 0
-            scale = median_low(self._pace.values())
-            self._pace = {address: pace / scale for address, pace in self._pace.items()}
-        if not alive or not (idle or slow or len(load) > len(alive)):
+        new = any(load[address] == 0 and address not in self._pace for address in alive)  # and not too slow for any
+        due = new or len(load) > len(alive)
+        slow = self._judge() and len(alive) > 1
+        if not alive or not (due or slow):
             return []
-        goal = self._even(dict.fromkeys(alive, 0), len(self._all))
+        # of equals the one that holds the most takes one more: nothing moves without need
+        goal = self._even(dict.fromkeys(sorted(alive, key=lambda address: -load[address]), 0), len(self._all))
+        if slow and not due:
+            if self._longest(goal) > GAIN * self._longest(load):
+                return []
+            self._patience *= 2
         spare: list[Group] = []
         for node in reversed(self.nodes):
             over = load[node.address] - goal.get(node.address, 0)  # all that one holds who leaves
@@ -140,6 +160,10 @@ class Placing:
                 shares.append((spare[:number], address))
                 spare = spare[number:]
         return shares
+
+    def _longest(self, load: dict[str, int]) -> float:
+        """How long a product takes by what is known of the workers."""
+        return max(number * self._pace.get(address, 1.0) for address, number in load.items())
 
 
 def tree_of(nodes: Sequence[Node]) -> Node:

@@ -86,9 +86,10 @@ class Rows:
         """Blocks, bytes and seconds so far."""
         return self._meter.traffic
 
-    def watch(self, observer: Callable[[Traffic], None] | None) -> None:
-        """Call a function with the traffic after every block."""
-        self._meter.watch = observer
+    def watch(self, observer: Callable[[Traffic], None] | None) -> Callable[[Traffic], None] | None:
+        """Call a function with the traffic after every block; the one that was called until now."""
+        before, self._meter.watch = self._meter.watch, observer
+        return before
 
     def total(self, task: Task) -> Any:
         """The results of a task for all blocks, merged in the order of a fixed tree."""

@@ -79,9 +79,9 @@ class Shard:
             self._blocks = {i: source.convert(_bare(raw), i) for i, raw in zip(wanted, given, strict=True)}
         self._groups = list(groups)
 
-    def hold(self) -> int:
-        """The bytes of all blocks: an answer at all says that they are here."""
-        return sum(map(size_of, self._blocks.values()))
+    async def hold(self) -> int:
+        """The bytes of all blocks: an answer at all says that they are here, also while a product is computed."""
+        return sum(map(size_of, list(self._blocks.values())))
 
     def drop(self, groups: Sequence[int]) -> None:
         """Forget some groups, which another shard has taken over."""
@@ -146,7 +146,9 @@ def _merged(task: Task, leaves: int, replies: Sequence[Reply]) -> Reply:
     error = next((reply.error for reply in replies if reply.error is not None), None)
     if error is not None:
         return Reply({}, {}, error)
-    seconds = {address: s for reply in replies for address, s in reply.seconds.items()}
+    seconds: dict[str, float] = {}
+    for reply in replies:  # a worker may hold two shards, which take turns
+        seconds |= {address: seconds.get(address, 0.0) + s for address, s in reply.seconds.items()}
     if task.flat:
         values = [value for reply in replies for value in reply.parts.values()]
         total = values[0]

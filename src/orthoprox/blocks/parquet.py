@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox._extras import extra
-from orthoprox.blocks._base import BlockSource, float_of, stamp_of
+from orthoprox.blocks._base import BlockSource, files_of, float_of, stamp_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +30,7 @@ class ParquetBlocks(BlockSource):
     def __post_init__(self) -> None:
         parquet = extra("pyarrow.parquet", "storage", "Reading Parquet")
         path = Path(self.path).resolve()
-        files = tuple(sorted(path.glob("*.parquet"))) if path.is_dir() else (path,)
+        files = files_of(path, ".parquet") if path.is_dir() else (path,)
         if not files:
             raise ValueError(f"{path} has no .parquet files.")
         stamp = stamp_of(*files)
@@ -46,6 +46,7 @@ class ParquetBlocks(BlockSource):
                 names, kind = columns, dtype
             elif columns != names:
                 raise ValueError(f"The files of {path} must have the same columns; those of {file.name} differ.")
+            kind = np.result_type(kind, dtype)
             for group in range(about.num_row_groups):
                 rows = about.metadata.row_group(group).num_rows
                 if rows:

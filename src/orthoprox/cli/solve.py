@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from orthoprox.driver.solve import DEFAULT_SOLVER
 CODES = {Status.NOT_FINITE: FAILED, Status.FAILED: FAILED, Status.INTERRUPTED: INTERRUPTED}
 """The exit code after a run that ended so; 0 after the others."""
 ITERATIONS = 1000
+DASHBOARD = "127.0.0.1:0"
+"""Any free port, and for this machine alone: the usual one may be taken, and then Dask complains."""
 CHECKPOINT = 50
 """Iterations between two checkpoints of a run on data in blocks."""
 
@@ -142,7 +145,7 @@ def solve_command(
     stop = stop_rule(iterations, seconds, tol)
     check_writable(out)
     move = None if device is None and library is None else mover(device, library)
-    where = Where(memory, start_cluster(cluster, local_workers))
+    where = Where(memory, start_cluster(cluster, local_workers), not quiet and sys.stderr.isatty())
     request = SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare, where, move)
     instance = MODELS[model].build(request)
     every = max(1, (iterations or ITERATIONS) // 500)
@@ -172,7 +175,8 @@ def start_cluster(address: str | None, workers: int | None) -> Any:
         raise ValueError("--cluster names a cluster and --local-workers starts one; give one of them.")
     distributed = extra("distributed", "cluster", "--local-workers")
     context = click.get_current_context()
-    local = distributed.LocalCluster(n_workers=workers, processes=True, dashboard_address=None)
+    settings = {"dashboard_address": DASHBOARD, "silence_logs": logging.ERROR}  # a slow end is nobody's concern
+    local = distributed.LocalCluster(n_workers=workers, processes=True, **settings)
     context.call_on_close(local.close)
     client = distributed.Client(local)
     context.call_on_close(client.close)  # the last is the first to be closed

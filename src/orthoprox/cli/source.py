@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import click
 
 from orthoprox._memory import memory
 from orthoprox.blocks import Rows, open_rows
@@ -14,6 +17,7 @@ from orthoprox.blocks._open import is_chunked_path
 from orthoprox.datasets import load, read_matrix
 from orthoprox.datasets._prepare import prepare_matrix
 from orthoprox.datasets.files import file_ending, looks_like_file
+from orthoprox.driver import Reading
 from orthoprox.maps import Blocked
 
 PREPARE = ("paper", "center", "raw")
@@ -40,10 +44,18 @@ class Where:
 
     memory: str | None = None
     client: Any = None
+    shows: bool = False
+    """Whether a bar tells of what is read."""
 
     @property
     def asked(self) -> bool:
         return self.memory is not None or self.client is not None
+
+    def open(self, path: str | Path) -> Rows:
+        """The rows of a file, which a cluster forgets when the command ends."""
+        rows = open_rows(path, memory=self.memory, client=self.client)
+        click.get_current_context().call_on_close(rows.close)
+        return rows
 
 
 def find_source(
@@ -81,8 +93,9 @@ def _is_in_blocks(text: str, where: Where) -> bool:
 
 
 def _blocks(text: str, how: str, where: Where) -> Source:
-    rows = open_rows(text, memory=where.memory, client=where.client)
-    D = Blocked(rows, center=how != "raw", scale="unit" if how == "paper" else None)
+    rows = where.open(text)
+    with contextlib.closing(Reading(rows)) if where.shows else contextlib.nullcontext():
+        D = Blocked(rows, center=how != "raw", scale="unit" if how == "paper" else None)  # means, and a norm
     about: dict[str, Any] = {"name": Path(text).name, "source": os.path.realpath(text), "prepare": how}
     about |= {"divided_by": 1.0, "shape": list(rows.shape), "blocks": rows.source.count}
     return Source(D, rows.shape, rows.source.names or range(rows.shape[1]), about, 1.0, rows)

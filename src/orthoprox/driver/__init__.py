@@ -3,6 +3,7 @@
 from orthoprox.driver.checkpoint import Checkpoint
 from orthoprox.driver.many import solve_many
 from orthoprox.driver.observers import Observer, Progress, Recorder
+from orthoprox.driver.reading import Reading
 from orthoprox.driver.result import History, Result, RunFailed, Status
 from orthoprox.driver.snapshot import Snapshot
 from orthoprox.driver.solve import DEFAULT_SOLVER, iterate, solve
@@ -17,6 +18,7 @@ __all__ = [
     "NotFinite",
     "Observer",
     "Progress",
+    "Reading",
     "Recorder",
     "Result",
     "Rule",

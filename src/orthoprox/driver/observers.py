@@ -153,7 +153,7 @@ class Progress:
             return
         if self._bar is None:
             label = self.label or now.solver.name
-            self._bar = _bar()(total=now.limit, desc=label, unit="it", file=file, initial=now.t, leave=True)
+            self._bar = bar_class()(total=now.limit, desc=label, unit="it", file=file, initial=now.t, leave=True)
         moment = time.monotonic()
         if moment >= self._next or now.t == now.limit:
             self._show(now)
@@ -173,7 +173,7 @@ class Progress:
             self._bar = None
 
 
-def _bar() -> Any:
+def bar_class() -> Any:
     """The class of bar to draw: that of tqdm, an extra, or else a line."""
     try:
         return extra("tqdm", "progress", "A progress bar").tqdm

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, RunFailed, Status
-from orthoprox.estimators._blocks import each_block, is_blocked, read_rows, sum_blocks
+from orthoprox.estimators._blocks import each_block, is_blocked, read_rows, showing, sum_blocks
 from orthoprox.estimators._device import CAN_DISPATCH, fitting, like_input
 from orthoprox.estimators._input import (
     Samples,
@@ -180,7 +180,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             blocks: a path, Dask, Zarr, HDF5, AnnData, or what ``orthoprox.blocks.open_rows`` gives.
         y : ignored
         """
-        with fitting(self, X):
+        with fitting(self, X), showing(self):
             self._fit(self._read(X))
         self._tell()
         return self

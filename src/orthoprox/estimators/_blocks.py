@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -12,14 +13,14 @@ import numpy as np
 import scipy.sparse
 from scipy.linalg.lapack import dpstrf
 
-from orthoprox._extras import extra
 from orthoprox._fields import replace
 from orthoprox._memory import SHARE, memory
 from orthoprox._types import Array
-from orthoprox.blocks import Rows, Traffic, is_chunked, open_rows
+from orthoprox.blocks import Rows, is_chunked, open_rows
 from orthoprox.blocks._base import BlockSource
 from orthoprox.blocks._moments import Moments
 from orthoprox.blocks._tasks import Task
+from orthoprox.driver import Reading
 from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._input import Samples, about, no_centre
 
@@ -41,12 +42,21 @@ def read_rows(estimator: Any, X: Any, least: int) -> Samples:
     m, n = rows.shape
     if m < least:
         raise ValueError(f"Found array with {m} sample(s) (shape={(m, n)}) while a minimum of {least} is required.")
-    bar = _bar(estimator, rows)
+    if estimator.verbose:
+        estimator._reading = Reading(rows)
+    if not rows.forms:
+        return cast(Samples, BlockSamples.of(rows))  # and every product is a pass
+    with showing(estimator):
+        return samples_of(rows.second, rows.dtype)
+
+
+@contextmanager
+def showing(estimator: Any) -> Iterator[None]:
+    """Close the bar of the blocks that are read, however this ends."""
     try:
-        return samples_of(rows.second, rows.dtype) if rows.forms else cast(Samples, BlockSamples.of(rows))
+        yield
     finally:
-        rows.watch(None)
-        if bar is not None:
+        if (bar := vars(estimator).pop("_reading", None)) is not None:
             bar.close()
 
 
@@ -139,21 +149,3 @@ def _name_features(estimator: Any, source: BlockSource) -> None:
         estimator.feature_names_in_ = np.asarray(source.names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
-
-
-def _bar(estimator: Any, rows: Rows) -> Any:
-    """A bar of the blocks that are read, if the estimator shows its progress and there is something to draw it."""
-    if not estimator.verbose:
-        return None
-    try:
-        bar = extra("tqdm", "progress", "A progress bar").tqdm(desc="reading", unit="block")
-    except ModuleNotFoundError:
-        return None
-
-    def show(now: Traffic) -> None:
-        bar.total, bar.n = now.of * now.passes, now.blocks
-        bar.set_postfix_str(f"{now.workers} workers, {now.rate / 1e6:.0f} MB/s", refresh=False)
-        bar.refresh()
-
-    rows.watch(show)
-    return bar

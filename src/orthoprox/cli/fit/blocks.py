@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from orthoprox._memory import memory
-from orthoprox.blocks import Rows, open_rows
+from orthoprox.blocks import Rows
 from orthoprox.blocks._open import is_chunked_path
 from orthoprox.cli.fit.kinds import Kind
 from orthoprox.cli.source import Where
 from orthoprox.cli.tables import Table
+from orthoprox.cli.tables.files import names_of_samples
 from orthoprox.cli.tables.places import count
 
 CLEANING = ("index", "drop", "only", "transpose", "missing", "missing_word")
@@ -22,8 +23,8 @@ def is_in_blocks(source: Path, where: Where) -> bool:
     if not is_chunked_path(source):
         if where.asked:
             raise ValueError(
-                f"--memory, --cluster and --local-workers are for .npy, .npz, .parquet, .zarr and .h5ad; given "
-                f"{source.name}."
+                "--memory, --cluster and --local-workers are for .npy, .npz, .parquet, .zarr, .h5 and .h5ad, and for "
+                f"folders of .parquet or .npz; given {source.name}."
             )
         return False
     known = source.suffix.lower() in (".npy", ".npz", ".parquet", ".h5ad")
@@ -41,13 +42,18 @@ def open_blocks(source: Path, where: Where, values: dict[str, Any], move: Any) -
         raise ValueError(f"A table that is read in blocks is taken as it is; leave --{given[0]} out, or prepare it.")
     if move is not None:
         raise ValueError("Data in blocks are read on the CPU; leave --device and --library out.")
-    rows = open_rows(source, memory=where.memory, client=where.client)
+    if values.get("path") or values.get("cv") is not None:
+        raise ValueError("There is no path of data in blocks; leave --path and --cv out.")
+    rows = where.open(source)
     m, n = rows.shape
     names = tuple(map(str, rows.source.names or (f"x{j}" for j in range(n))))
-    labels = tuple(str(i + 1) for i in range(m))
+    found = names_of_samples(source) if source.suffix.lower() == ".h5ad" else ()
+    labels = found if len(found) == m else tuple(str(i + 1) for i in range(m))
     note = f"The table was read in {count(rows.source.count, 'block')}, and no column was left out."
     facts = {"blocks": rows.source.count}
-    return rows, Table(None, names, labels, "row", None, None, notes=(note,), facts=facts)
+    return rows, Table(
+        None, names, labels, "observation" if labels is found else "row", None, None, notes=(note,), facts=facts
+    )
 
 
 def scale_of_blocks(kind: Kind, wanted: str | None) -> str:

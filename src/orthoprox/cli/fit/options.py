@@ -73,7 +73,7 @@ def block_options() -> list[click.Option]:
     """How samples that memory cannot hold are read."""
     return [
         click.Option(
-            ["--memory"], metavar="SIZE", help="Read .npy, .npz, .parquet or .h5ad in blocks within, as in 4GB."
+            ["--memory"], metavar="SIZE", help="Read .npy, .npz, .parquet, .zarr or .h5ad in blocks within, as in 4GB."
         ),
         click.Option(["--cluster"], metavar="ADDRESS", help="Hold the rows on a Dask cluster, as in tcp://host:8786."),
         click.Option(["--local-workers"], type=COUNT, help="Hold the rows in so many processes of this machine."),

@@ -143,16 +143,18 @@ def read_annotated(path: Path, reading: Reading) -> Raw:
     source = Hdf5Blocks(path)
     parts = [source.read(i) for i in range(source.count)]
     A = scipy.sparse.vstack(parts, format="csr") if source.sparse else np.concatenate(parts)
-    raw = of_matrix(A, source.names)
+    raw, labels = of_matrix(A, source.names), names_of_samples(path)
+    return replace(raw, labels=labels) if len(labels) == A.shape[0] else raw
+
+
+def names_of_samples(path: Path) -> tuple[str, ...]:
+    """The names of the observations of an AnnData file; none where it has none."""
     h5py = extra("h5py", "storage", "Reading HDF5")
     with h5py.File(path, "r") as file:
         obs = file.get("obs")
         key = None if obs is None or not hasattr(obs, "attrs") else obs.attrs.get("_index", "index")
         words = obs[key][:] if key is not None and key in obs else []
-    if len(words) != A.shape[0]:
-        return raw
-    labels = tuple(word.decode() if isinstance(word, bytes) else str(word) for word in words)
-    return replace(raw, labels=labels)
+    return tuple(word.decode() if isinstance(word, bytes) else str(word) for word in words)
 
 
 def read_array(path: Path, reading: Reading) -> Raw:
