@@ -10,11 +10,11 @@ TORCH.inverse_root = lambda gram, steps: None  # plain products, whatever there 
 operator = _roots._operator()
 draw = torch.Generator().manual_seed(0)
 for dtype, close in ((torch.float64, 1e-12), (torch.float32, 1e-4)):
-    assert _roots._works(torch.device("cpu"), dtype)
-    for r in (1, 2, 5, 8, 9, 16):
+    assert all(_roots._works(torch.device("cpu"), dtype, size) for size in (8, 16))
+    for r in (1, 5, 9):
         Y = torch.randn(4, r + 20, r, generator=draw, dtype=dtype)
         grams = 10.0 ** torch.arange(-3, 1, dtype=dtype)[:, None, None] * (Y.mT @ Y)
-        for steps in (1, 5, 16):
+        for steps in (1, 9):
             plain = [torch.stack(parts) for parts in zip(*(_inverse_root(gram, steps) for gram in grams), strict=True)]
             mapped = torch.func.vmap(lambda gram, steps=steps: operator(gram, steps))(grams)
             last = torch.func.vmap(lambda gram, steps=steps: operator(gram, steps), in_dims=2)(grams.permute(1, 2, 0))
