@@ -108,7 +108,7 @@ def test_the_rare_case_is_noticed_in_loops_of_jax(jax, monkeypatch):
 
     monkeypatch.setattr(backend, "SPECULATIVE", {"cpu"})
     problem = Problem.of(Linear(jax.numpy.ones((N, R))) + L1(), over=Stiefel(N, R))
-    start = Counted(jax.numpy.zeros((N, R)), jax.numpy.asarray(0))
+    start = Counted(jax.numpy.zeros((N, R)), 0)
     found = backend.JAX.repeat(climb, problem, start, 20)
     assert (int(found.count), np.unique(found.X).tolist()) == (20, [20 % 7])
 
