@@ -23,6 +23,7 @@ from orthoprox import (
     solve_many,
 )
 from orthoprox.driver import _batch
+from orthoprox.driver._together import MOST_EFFORT, States, Together
 from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.starts import Leading
@@ -160,6 +161,16 @@ def test_a_wrong_assumption_of_one_run_does_not_touch_the_others(library, togeth
     assert together == [2]
     for seed, result in enumerate(found):
         agree(solve(problem(np.asarray), "oadmm-ep", seed=seed, stop=Iterations(4)), result, library)
+
+
+@STAGE
+def test_what_was_wrong_once_stays_so_until_somebody_looks(torch):
+    problems = [sparse_pca(torch.tensor(D), n_components=R, weight=1.0) for D in tables(2)]
+    solvers = [named("oadmm-ep").for_problem(problem) for problem in problems]
+    runs = Together(problems, solvers, np.stack([problem.M.random(0) for problem in problems]), torch.as_tensor)
+    _, states = runs.begin()
+    states = States(states.leaves, states.right & torch.tensor([True, False]))
+    assert runs._mapped.step(MOST_EFFORT, runs._data, states).right.tolist() == [True, False]
 
 
 @STAGE

@@ -96,6 +96,15 @@ def test_there_and_back(library, dtype):
     assert type(eps) is float and eps == float(np.finfo(dtype).eps)
 
 
+def test_what_was_moved_does_not_change_with_the_array_it_came_from(library):
+    like = library.asarray(np.zeros((1, 1)))
+    for offset in range(8):  # JAX shares the memory at some addresses
+        here = np.ones(20)[offset : offset + 12].reshape(4, 3)
+        there = backend_of(like).from_numpy(here, like)
+        here[:] = -1.0
+        assert np.array_equal(library.numpy(there), np.ones((4, 3)))
+
+
 @pytest.mark.parametrize("view", [lambda a: a[::-1], lambda a: a.T, lambda a: a[::2, ::2], np.asfortranarray])
 def test_views_are_moved_as_they_are_seen(library, view):
     here = view(np.arange(12.0).reshape(4, 3))

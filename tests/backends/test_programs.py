@@ -14,6 +14,7 @@ import pytest
 
 from backends.problems import PROBLEMS, N, R
 from orthoprox import Critical, Iterations, Problem, Recorder, Seconds, Stiefel, named, solve
+from orthoprox.backends import backend_of
 from orthoprox.backends._speculation import speculate, speculation
 from orthoprox.backends._tree import flatten
 from orthoprox.models import sparse_pca
@@ -84,6 +85,35 @@ def test_a_wrong_assumption_is_noticed_and_the_step_taken_with_its_branches(grap
     assert np.allclose(found.X, problem.M.project(flat))
     (program,) = programs(graphs, problem)
     assert program._effort == 2  # more products were tried first
+
+
+def climb(problem: Problem, state: Any) -> Any:
+    """A step up, and back to the ground in the rare case that it is too high."""
+    up = state.X + 1
+    X = backend_of(up).usually(up[0, 0] < 6.5, lambda a: a, lambda a: 0 * a, up)
+    return type(state)(X, state.count + 1)
+
+
+def test_the_rare_case_of_a_choice_is_noticed(graphs, torch):
+    """It is one step of a block, and those after it are usual again."""
+    from backends.counted import Counted
+
+    problem = Problem.of(Linear(torch.ones((N, R), dtype=torch.float64)) + L1(), over=Stiefel(N, R))
+    start = Counted(torch.zeros((N, R), dtype=torch.float64), 0)
+    found = graphs.LIBRARY.repeat(climb, problem, start, 20, torch.device("cpu"))
+    assert (found.count, found.X.unique().tolist()) == (20, [20 % 7])
+    assert not programs(graphs, problem)[0].given_up
+
+
+def test_the_rare_case_is_noticed_in_loops_of_jax(jax, monkeypatch):
+    from backends.counted import Counted
+    from orthoprox.backends import jax as backend
+
+    monkeypatch.setattr(backend, "SPECULATIVE", {"cpu"})
+    problem = Problem.of(Linear(jax.numpy.ones((N, R))) + L1(), over=Stiefel(N, R))
+    start = Counted(jax.numpy.zeros((N, R)), 0)
+    found = backend.JAX.repeat(climb, problem, start, 20)
+    assert (int(found.count), np.unique(found.X).tolist()) == (20, [20 % 7])
 
 
 def test_a_step_that_asks_the_host_runs_as_it_is(graphs, torch):

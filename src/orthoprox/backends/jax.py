@@ -104,7 +104,8 @@ class JAXBackend(Backend):
         return np.array(a)
 
     def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:
-        return jax.device_put(jax.numpy.asarray(a, dtype=like.dtype), like.sharding)
+        # JAX may read where NumPy writes, depending on the address: so the copy is NumPy's.
+        return jax.device_put(jax.numpy.asarray(np.array(a), dtype=like.dtype), like.sharding)
 
     def finish(self, a: Array) -> None:
         jax.block_until_ready(a)
