@@ -16,7 +16,7 @@ OTHERS = 3e-3
 """The lr of Adam for everything that is not orthonormal, the same for all methods."""
 SGD = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 ADAM = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-LENGTH = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+LENGTH = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 Make = Callable[[nn.Module, float], list[Any]]
 
 

@@ -103,19 +103,21 @@ def sparse_table(found: dict[str, dict[str, Any]]) -> str:
 def draw_quality(found: dict[str, dict[str, Any]], folder: Path) -> None:
     from matplotlib.figure import Figure
 
-    canvas = Figure(figsize=(4 * len(found), 3.6), layout="constrained")
+    names = list(dict.fromkeys(name for row in found.values() for name in row))
+    canvas = Figure(figsize=(4 * len(found) + 2, 3.6), layout="constrained")
+    lines = {}
     for ax, (task, row) in zip(canvas.subplots(1, len(found), squeeze=False).flat, found.items(), strict=True):
-        for k, (name, what) in enumerate(row.items()):
-            curves = [run["curve"] for run in what["runs"]]
+        for name, what in row.items():
+            curves, k = [run["curve"] for run in what["runs"]], names.index(name)
             mean = [statistics.mean(values) for values in zip(*curves, strict=True)]
             ours = name.startswith("orthoprox")
             style = {"linewidth": 2.2 if ours else 1.0, "linestyle": "-" if k % 2 == 0 else "--", "color": f"C{k // 2}"}
-            ax.plot(range(1, len(mean) + 1), mean, label=name, zorder=3 if ours else 2, **style)
+            (lines[name],) = ax.plot(range(1, len(mean) + 1), mean, zorder=3 if ours else 2, **style)
         ends = [statistics.mean(end(run) for run in what["runs"]) for what in row.values()]
-        low = max(0.0, min(ends) - 0.5 * (1.0 - min(ends)) - 0.02)
-        ax.set(title=TASKS[task].title, xlabel="epoch", ylim=(low, 1.002))
+        room = max(ends) - min(ends) + 0.02
+        ax.set(title=TASKS[task].title, xlabel="epoch", ylim=(min(ends) - 2 * room, max(ends) + 0.1 * room))
     canvas.axes[0].set_ylabel("accuracy on held-out data")
-    canvas.axes[-1].legend(fontsize=7, loc="lower right")
+    canvas.legend(lines.values(), lines, fontsize=8, loc="outside right center")
     folder.mkdir(parents=True, exist_ok=True)
     canvas.savefig(folder / "dense.png", dpi=75)
 
