@@ -131,6 +131,8 @@ def test_dask_collections_go_to_the_client_that_is_current(two, request):
         assert np.abs(persisted.total(GramProduct(X)) - D.T @ (D @ X)).max() < 1e-8
     assert "2 workers" in repr(rows)
     assert np.abs(model.components_ - whole.components_).max() < 1e-10
+    budget = open_rows(D, memory="1MB", client=client)  # is that of this process, and no reason for small blocks there
+    assert budget.source.bounds == open_rows(D, client=False).source.bounds
     passes = open_rows(D, form=False, block=BLOCK, client=client)
     several = SparsePCA(n_components=2, n_nonzero=8, effort="fast", n_init=2, n_jobs=2).fit(passes)
     assert several.n_nonzero_.sum() <= 8
