@@ -231,10 +231,12 @@ def _current_client(source: BlockSource) -> Any:
 
 
 def _check_budget(source: BlockSource, budget: int) -> None:
-    if 2 * source.largest > budget:
+    copies = MomentsOf(whole=False).copies(source.sparse)
+    if copies * source.largest > budget:
         raise ValueError(
-            f"A block of {source.label} takes about {source.largest / 1e6:.3g} MB and its copy as much; the budget is "
-            f"{budget / 1e6:.3g} MB. Raise memory, or store the data in smaller chunks."
+            f"A block of {source.label} takes about {source.largest / 1e6:.3g} MB, and with what is computed of it "
+            f"{copies} times that; the budget is {budget / 1e6:.3g} MB. Raise memory, or store the data in smaller "
+            "chunks."
         )
     # With less, blocks would be single rows, and a pass over many rows would hardly end.
     least = 4 * 8 * COLUMNS * source.shape[1]
