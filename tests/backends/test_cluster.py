@@ -171,7 +171,7 @@ def test_a_slow_worker_gives_rows_away_once_and_changes_no_digit(two, file, monk
             seen.append(shares(rows)[slow])
     assert seen[0] in (14, 15)
     assert 1 <= seen[-1] <= 9  # 6 by their paces
-    assert len(set(seen[STEADY:])) <= 3  # and rows do not go to and fro
+    assert len(set(seen[STEADY:])) <= 3  # and rows do not go back and forth
 
 
 def test_a_worker_that_computes_for_long_is_not_taken_for_lost_when_another_is(two, file, monkeypatch):
