@@ -13,7 +13,7 @@ from orthoprox._extras import extra
 from orthoprox.blocks._base import BlockSource, files_of, float_of, stamp_of
 
 COLUMNS = 16
-"""That are read at a time: while it reads, Arrow holds half a megabyte for each, however few its rows."""
+"""That are read at a time: while it reads, Arrow holds buffers for each, which for many are more than the rows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
