@@ -1,4 +1,4 @@
-"""The kernel for inverse roots of tiny matrices beside plain products; run by test_programs.py in Triton's interpreter."""
+"""The kernel for inverse roots beside plain products; run by test_programs.py in Triton's interpreter."""
 
 import torch
 

@@ -131,6 +131,8 @@ def test_dask_collections_go_to_the_client_that_is_current(two, request):
         assert np.abs(persisted.total(GramProduct(X)) - D.T @ (D @ X)).max() < 1e-8
     assert "2 workers" in repr(rows)
     assert np.abs(model.components_ - whole.components_).max() < 1e-10
+    budget = open_rows(D, memory="1MB", client=client)  # is that of this process, and no reason for small blocks there
+    assert budget.source.bounds == open_rows(D, client=False).source.bounds
     passes = open_rows(D, form=False, block=BLOCK, client=client)
     several = SparsePCA(n_components=2, n_nonzero=8, effort="fast", n_init=2, n_jobs=2).fit(passes)
     assert several.n_nonzero_.sum() <= 8
@@ -169,7 +171,7 @@ def test_a_slow_worker_gives_rows_away_once_and_changes_no_digit(two, file, monk
             seen.append(shares(rows)[slow])
     assert seen[0] in (14, 15)
     assert 1 <= seen[-1] <= 9  # 6 by their paces
-    assert len(set(seen[STEADY:])) <= 3  # and rows do not go to and fro
+    assert len(set(seen[STEADY:])) <= 3  # and rows do not go back and forth
 
 
 def test_a_worker_that_computes_for_long_is_not_taken_for_lost_when_another_is(two, file, monkeypatch):

@@ -18,6 +18,7 @@ import pytest
 from backends.needs import need
 from orthoprox import Checkpoint, Iterations, RunFailed, solve
 from orthoprox.blocks import ClusterLost, _cluster, open_rows
+from orthoprox.blocks._tasks import GramProduct
 from orthoprox.maps import Blocked
 from orthoprox.models import sparse_pca
 
@@ -109,3 +110,29 @@ def test_random_moments(moment, machines, tmp_path, monkeypatch, request):
         result = run(open_rows(tmp_path / "rows.npy", **settings), **resume)
     assert np.array_equal(result.X, calm.X)
     assert lasted < LONGEST
+
+
+def test_a_scheduler_that_answers_no_more_ends_a_run_once(machines, tmp_path, monkeypatch):
+    """Stopped, as if its network had gone: nobody refuses a connection, and nobody answers."""
+    np.save(tmp_path / "rows.npy", D)
+    rows = open_rows(tmp_path / "rows.npy", client=machines.address, block=6000, form=False)
+    monkeypatch.setattr(_cluster, "ANSWER", 2.0)
+    saved = tmp_path / "run.npz"
+
+    def freeze(now):
+        if now.t == 5:
+            rows._runner._looked = 0.0  # the next product looks who is there
+            os.kill(machines.scheduler.pid, signal.SIGSTOP)
+
+    try:
+        with pytest.raises(RunFailed, match=r"does not answer .TimeoutError.*resume=file\)\. The"):
+            run(rows, observers=[freeze, Checkpoint(saved, every=1000)])
+        since = time.monotonic()
+        with pytest.raises(ClusterLost, match="does not answer"):  # and at once: a checkpoint asks as well
+            rows.total(GramProduct(np.eye(20)))
+        assert time.monotonic() - since < 1.0
+    finally:
+        os.kill(machines.scheduler.pid, signal.SIGCONT)
+    calm = run(open_rows(tmp_path / "rows.npy", block=6000, form=False))
+    assert np.array_equal(run(open_rows(tmp_path / "rows.npy", block=6000, form=False), resume=saved).X, calm.X)
+    rows.close()

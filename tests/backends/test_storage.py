@@ -147,3 +147,19 @@ def test_what_storages_cannot_give_is_said_in_a_sentence(request, tmp_path):
     (tmp_path / "gone.h5").unlink()
     with pytest.raises(BlockUnreadable, match=r"Block 0 of gone.h5:X \(rows 0 to 40\) cannot be read"):
         rows.moments  # noqa: B018 -- it is computed
+
+
+def test_parquet_with_many_columns_is_read_in_little_memory(request, tmp_path):
+    pyarrow, parquet = need("pyarrow", request.config), need("pyarrow.parquet", request.config)
+    rows = np.random.default_rng(0).standard_normal((500, 300))
+    table = pyarrow.table({f"x{j}": rows[:, j] for j in range(300)})
+    parquet.write_table(table, tmp_path / "wide.parquet")
+    source = as_source(tmp_path / "wide.parquet")
+    usual = pyarrow.default_memory_pool()
+    counting = pyarrow.proxy_memory_pool(usual)
+    pyarrow.set_memory_pool(counting)
+    try:
+        assert np.array_equal(source.read(0), rows)
+    finally:
+        pyarrow.set_memory_pool(usual)
+    assert counting.max_memory() < 2 * source.largest

@@ -88,7 +88,7 @@ def seconds_of(placing, paces, noise=lambda: 1.0):
 @pytest.mark.parametrize(
     "paces", [{"a": 4.0, "b": 1.0}, {"a": 1.0, "b": 1.0, "c": 300.0}, {"a": 1.0, "b": 2.5, "c": 1}]
 )
-def test_rows_do_not_go_to_and_fro_however_times_vary(paces):
+def test_rows_do_not_go_back_and_forth_however_times_vary(paces):
     placing, rng, moves = placed(*paces), np.random.default_rng(3), 0
     for turn in range(1000):
         placing.learn(seconds_of(placing, paces, lambda: rng.lognormal(0.0, 0.6)))

@@ -117,6 +117,21 @@ def test_memory_stays_below_the_budget(tmp_path):
     assert rows.traffic.passes == 3
 
 
+def test_memory_stays_below_the_budget_where_files_are_the_blocks(tmp_path):
+    S = csr_array(random_array((60_000, 60), density=0.2, rng=np.random.default_rng(4)))
+    for k in range(3):
+        save_npz(tmp_path / f"{k}.npz", S[20_000 * k : 20_000 * (k + 1)], compressed=False)
+    budget = 7 * as_source(tmp_path).largest
+    rows = open_rows(tmp_path, memory=budget)
+    tracemalloc.start()
+    rows.second  # noqa: B018 -- for what it takes
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < budget
+    with pytest.raises(ValueError, match="with what is computed of it 6 times that"):
+        open_rows(tmp_path, memory=5 * rows.source.largest)
+
+
 def test_files_of_numpy_and_scipy_give_what_they_hold(tmp_path):
     D, S = dense(), sparse()
     np.save(tmp_path / "c.npy", D)
@@ -183,7 +198,9 @@ def test_a_block_that_cannot_be_read_is_named_and_so_are_rows_that_are_not_finit
     S.data[S.indptr[400]] = np.inf
     with pytest.raises(ValueError, match="the first in row 400"):
         open_rows(S, block=2000).moments  # noqa: B018
-    with pytest.raises(ValueError, match="takes about 0.0281 MB and its copy as much; the budget is 0.01 MB"):
+    with pytest.raises(
+        ValueError, match="takes about 0.0281 MB, and with what is computed of it 3 times that; the budget is 0.01 MB"
+    ):
         open_rows(ArrayBlocks(D), memory=10_000)
     with pytest.raises(ValueError, match=r"0.001 MB is too small for rows of 7 entries: .* at least 0.00448 MB. Raise"):
         open_rows(D[:5], memory=1000)

@@ -7,7 +7,7 @@ import pytest
 
 from cli.helpers import invoke
 from orthoprox import Progress, solve
-from orthoprox.blocks import open_rows
+from orthoprox.blocks import NpyBlocks, Rows, open_rows
 from orthoprox.maps import Blocked
 from orthoprox.models import sparse_pca
 
@@ -74,3 +74,25 @@ def test_progress_tells_of_the_traffic(file, capsys):
     solve(problem, "oadmm-ep", stop=lambda now: now.t >= 3, observers=[bar])
     told = capsys.readouterr().err
     assert "block 10 of 10, pass" in told and "1 worker" in told and "MB/s" in told
+
+
+def test_data_that_are_lost_in_a_run_are_said_with_the_checkpoint(file, tmp_path, monkeypatch):
+    read, left = NpyBlocks.load, [3000]
+
+    def load(self, i):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError("the disk has gone")
+        return read(self, i)
+
+    monkeypatch.setattr(NpyBlocks, "load", load)
+    monkeypatch.setattr(Rows, "forms", False)  # every product is a pass
+    options = ("solve", "sparse-pca", file, "-r", 2, "-s", "oadmm-ep", "--tol", 0, "--memory", "40kB")
+    done = invoke(*options, "--out", tmp_path / "part", "--iterations", 400)
+    saved = tmp_path / "part" / "checkpoint.npz"
+    assert done.exit_code == 1 and saved.exists()
+    assert "cannot be read (the disk has gone). Check the storage. Once the data are there" in done.stderr
+    assert f"go on with --resume {saved}." in done.stderr
+    left[0] = 10**6
+    again = invoke(*options, "--out", tmp_path / "rest", "--iterations", 400, "--resume", saved)
+    assert again.exit_code == 0 and "resumed at iteration" in again.stdout

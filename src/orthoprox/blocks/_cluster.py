@@ -59,6 +59,7 @@ class Cluster:
         self._placing: Placing | None = None
         self._futures: dict[str, Any] = {}
         self._looked = 0.0
+        self._lost: ClusterLost | None = None
         self._rpc: Callable[[str], Any] | None = None
         self.workers = max(1, len(self._wait_for_workers(lambda alive: bool(alive))))
 
@@ -320,9 +321,9 @@ class Cluster:
             return await coroutine
 
         client = self._client
-        if client.status not in ("running", "connecting"):
-            coroutine.close()
-            raise self._gone(None)
+        if self._lost is not None or client.status not in ("running", "connecting"):
+            coroutine.close()  # whoever asks once more, as a checkpoint does, is not kept waiting
+            raise self._lost or self._gone(None)
         try:
             return client.sync(run)
         except (OSError, TimeoutError, asyncio.CancelledError) as error:
@@ -356,10 +357,11 @@ class Cluster:
         return rpc
 
     def _gone(self, error: BaseException | None) -> ClusterLost:
-        return ClusterLost(
+        self._lost = ClusterLost(
             f"The scheduler of the cluster does not answer{'' if error is None else f' ({_words(error)})'}. Start a "
             "cluster again and go on from the checkpoint, if the run has one: solve(..., resume=file)."
         )
+        return self._lost
 
 
 def _connect(address: str) -> Any:

@@ -38,7 +38,7 @@ class Local:
 
     def _width(self, task: Task) -> tuple[int, int]:
         """How many threads work on a task, and how many blocks are in work: with each its copy and its result."""
-        each = 2 * self._source.largest + task.result(self._source.shape[1])
+        each = task.copies(self._source.sparse) * self._source.largest + task.result(self._source.shape[1])
         fits = max(1, self._memory // max(each, 1))
         threads = min(max(2, os.cpu_count() or 1), MOST_THREADS, fits)
         return threads, min(threads + 1, fits)

@@ -93,7 +93,12 @@ class MomentsOf(Task):
             return merge(one, other)
 
     def result(self, n: int) -> int:
-        return 8 * (n * n if self.whole else n)
+        return 8 * (3 * n * n if self.whole else n)  # what the mean contributes is a matrix as well, and its multiple
+
+    def copies(self, sparse: bool) -> int:
+        if sparse:  # single entries in double precision and the indices in eight bytes, several times
+            return 6
+        return 3 if self.shift is None else 5
 
     @property
     def flat(self) -> bool:

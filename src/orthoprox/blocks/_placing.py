@@ -13,7 +13,7 @@ SLOW = 2.0
 NOISE = 5e-3
 """Seconds of a product below which no worker counts as slow: messages take as long."""
 STEADY = 5
-"""For so many products in a row; for twice as many after each move, so that rows do not go to and fro."""
+"""For so many products in a row; for twice as many after each move, so that rows do not go back and forth."""
 GAIN = 0.8
 """The part of its time that a product must take after a move, at most, for rows to be read again."""
 

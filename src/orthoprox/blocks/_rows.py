@@ -33,6 +33,8 @@ PRODUCTS = 200
 """Products of a fit, to compare them with forming B'B."""
 COLUMNS = 20
 """Of X, as many as is usual."""
+SLICES = 32
+"""Blocks in a budget, at least: several are in work, each with its copy."""
 LEAST = 2**16
 """Bytes of the smallest blocks into which data are cut for several threads or workers."""
 _VERY_FAR = 1e4  # from which on means of blocks would lose four digits of twelve
@@ -199,10 +201,12 @@ def open_rows(
     budget = memory_of_machine() // SHARE if memory is None else parse_bytes(memory)
     size = BLOCK if block is None else parse_bytes(block)
     source = as_source(data, size)
-    if block is None and (better := _block_size(source, budget)) != size:
+    found = (_current_client(source) if client is None else client) or None
+    # a cluster has the memory of its workers, whatever the budget here
+    most = budget if found is None else BLOCK * SLICES
+    if block is None and (better := _block_size(source, most)) != size:
         source = as_source(data, better)
-    found = _current_client(source) if client is None else client
-    if found is None or found is False:
+    if found is None:
         _check_budget(source, budget)
         return Rows(source, lambda source, meter: Local(source, budget, meter), budget, form)
     from orthoprox.blocks._cluster import Cluster
@@ -213,7 +217,7 @@ def open_rows(
 def _block_size(source: BlockSource, budget: int) -> int:
     """Enough blocks for several to share, but none smaller than two results of a product, within the budget."""
     least = max(LEAST, 2 * 8 * COLUMNS * source.shape[1])
-    return max(2**10, min(max(least, min(BLOCK, source.bytes // GROUPS)), budget // 32))
+    return max(2**10, min(max(least, min(BLOCK, source.bytes // GROUPS)), budget // SLICES))
 
 
 def _current_client(source: BlockSource) -> Any:
@@ -227,10 +231,12 @@ def _current_client(source: BlockSource) -> Any:
 
 
 def _check_budget(source: BlockSource, budget: int) -> None:
-    if 2 * source.largest > budget:
+    copies = MomentsOf(whole=False).copies(source.sparse)
+    if copies * source.largest > budget:
         raise ValueError(
-            f"A block of {source.label} takes about {source.largest / 1e6:.3g} MB and its copy as much; the budget is "
-            f"{budget / 1e6:.3g} MB. Raise memory, or store the data in smaller chunks."
+            f"A block of {source.label} takes about {source.largest / 1e6:.3g} MB, and with what is computed of it "
+            f"{copies} times that; the budget is {budget / 1e6:.3g} MB. Raise memory, or store the data in smaller "
+            "chunks."
         )
     # With less, blocks would be single rows, and a pass over many rows would hardly end.
     least = 4 * 8 * COLUMNS * source.shape[1]

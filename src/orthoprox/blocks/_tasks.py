@@ -33,6 +33,10 @@ class Task(abc.ABC):
         """About the bytes of a result, for n columns."""
         return 0
 
+    def copies(self, sparse: bool) -> int:
+        """How many times the bytes of a block it takes, at most, the block included and the result not."""
+        return 3
+
     @property
     def by_rows(self) -> bool:
         """Whether it carries something for every row of the data, of which a worker needs its own only."""

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import logging
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from orthoprox import Checkpoint, Critical, Iterations, Progress, Recorder, Rule, Seconds, Status, named, solve
+from orthoprox import (
+    Checkpoint,
+    Critical,
+    Iterations,
+    Progress,
+    Recorder,
+    Rule,
+    RunFailed,
+    Seconds,
+    Status,
+    named,
+    solve,
+)
 from orthoprox._extras import extra
 from orthoprox.backends.devices import LIBRARIES, mover
+from orthoprox.blocks import DataLost
 from orthoprox.cli import INTERRUPTED, complete
 from orthoprox.cli.errors import EXIT_CODES, FAILED
 from orthoprox.cli.models import MODELS, NamedProblem, SolveRequest
@@ -27,6 +42,7 @@ CODES = {Status.NOT_FINITE: FAILED, Status.FAILED: FAILED, Status.INTERRUPTED: I
 ITERATIONS = 1000
 DASHBOARD = "127.0.0.1:0"
 """Any free port, and for this machine alone: the usual one may be taken, and then Dask complains."""
+SAVED = "checkpoint.npz"
 CHECKPOINT = 50
 """Iterations between two checkpoints of a run on data in blocks."""
 
@@ -149,15 +165,16 @@ def solve_command(
     request = SolveRequest(data, components, weight, nonzeros, seed, data_dir, prepare, where, move)
     instance = MODELS[model].build(request)
     every = max(1, (iterations or ITERATIONS) // 500)
-    result = solve(
-        instance.problem,
-        method,
-        seed=seed,
-        stop=stop,
-        record=Recorder(every=every),
-        observers=observers(instance, out, quiet=quiet),
-        resume=resume,
-    )
+    with naming(out / SAVED):
+        result = solve(
+            instance.problem,
+            method,
+            seed=seed,
+            stop=stop,
+            record=Recorder(every=every),
+            observers=observers(instance, out, quiet=quiet),
+            resume=resume,
+        )
     summary = {"model": model, "seed": seed, **instance.about, **summary_of(result, instance)}
     files = write_files(out, result, instance, summary)
     click.echo(json.dumps(to_json(summary), indent=2) if as_json else describe(result, summary, files))
@@ -183,12 +200,24 @@ def start_cluster(address: str | None, workers: int | None) -> Any:
     return client
 
 
+@contextlib.contextmanager
+def naming(saved: Path) -> Iterator[None]:
+    """Let the sentence of a run that failed name the checkpoint, and the option that goes on from it."""
+    try:
+        yield
+    except RunFailed as failure:
+        if not isinstance(failure.__cause__, DataLost) or not saved.exists():
+            raise
+        words = str(failure).partition(" The attribute")[0].partition(" Start a cluster again")[0]
+        raise RunFailed(f"{words} Once the data are there again, go on with --resume {saved}.") from failure.__cause__
+
+
 def observers(instance: NamedProblem, out: Path, *, quiet: bool) -> list[Any]:
     """A bar, with the traffic of data in blocks; and for those a checkpoint, since machines may go away."""
     rows = instance.blocks
     bar = Progress() if rows is None else Progress(note=lambda: str(rows.traffic))
     watching: list[Any] = [] if quiet or not sys.stderr.isatty() else [bar]
-    return watching if rows is None else [*watching, Checkpoint(out / "checkpoint.npz", every=CHECKPOINT)]
+    return watching if rows is None else [*watching, Checkpoint(out / SAVED, every=CHECKPOINT)]
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

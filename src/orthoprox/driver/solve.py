@@ -383,4 +383,4 @@ def _sentence(error: Exception) -> str:
     while where is not None and where.tb_next is not None:
         where = where.tb_next
     place = "" if where is None else f" in {where.tb_frame.f_code.co_qualname}"
-    return f"{type(error).__name__}{place}: {error}."
+    return f"{type(error).__name__}{place}: {str(error).rstrip('.')}."
