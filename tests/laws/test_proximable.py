@@ -75,6 +75,8 @@ def test_prox_is_the_minimiser_and_solves_the_optimality_condition(h, y, other, 
         assert cost(p) <= cost(v) + 1e-12 * (1 + cost(v))
     assert h.subgradient_distance(p, (y - p) / mu) <= 1e-9 * (1 + size(y)) * (1 + 1 / mu)
     assert np.allclose(h.prox(y, np.asarray(mu)), p, rtol=1e-12, atol=1e-12)  # mu may be an array without dimensions
+    again, there = h.prox_and_value(y, mu)
+    assert np.allclose(again, p, rtol=1e-14, atol=1e-14) and abs(there - h.value(p)) <= 1e-13 * (1 + h.value(y))
 
 
 GRID = np.arange(-7.0, 7.0, 1 / 128)

@@ -185,6 +185,11 @@ class ProximableTerm(Term):
     def prox(self, y: Array, mu: Scalar) -> Array:
         """The minimiser of ``h(v) + |v - y|^2 / (2 mu)`` over v."""
 
+    def prox_and_value(self, y: Array, mu: Scalar) -> tuple[Array, Scalar]:
+        """The prox and h there, for terms to which the second is no extra work after the first."""
+        p = self.prox(y, mu)
+        return p, self.value(p)
+
     @property
     def has_prox_derivative(self) -> bool:
         """Whether ``prox_derivative`` returns an operator."""

@@ -174,12 +174,12 @@ class AugmentedLagrangian:
         """Partner and value, kept until another point is asked for: a trial that is accepted comes back at once."""
         if self._last is None or self._last.point is not point:
             f, h, v = self.problem.f, self.problem.h, point.AX + self.shift
-            y = h.prox(v, 1 / self.sigma)
+            y, cost = h.prox_and_value(v, 1 / self.sigma)
             excess = v - y
             smooth = f.value_at(point.X, point.HX)
             if self.xi is not None:
                 smooth = smooth - inner(self.xi, point.X)
-            value = float(smooth + h.value(y) + self.sigma / 2 * inner(excess, excess))
+            value = float(smooth + cost + self.sigma / 2 * inner(excess, excess))
             self._last = Evaluated(point, v, y, excess, value)
         return self._last
 

@@ -51,10 +51,18 @@ class GroupL2(ProximableTerm, ConvexTerm):
         return self.weight * array_namespace(y).sum(self._norms(y))
 
     def prox(self, y: Array, mu: Scalar) -> Array:
-        xp = array_namespace(y)
-        norms, t = self._norms(y), mu * self.weight
+        return y * self._shrinkage(self._norms(y), mu)
+
+    def prox_and_value(self, y: Array, mu: Scalar) -> tuple[Array, Scalar]:
+        norms = self._norms(y)
+        scale = self._shrinkage(norms, mu)
+        return y * scale, self.weight * array_namespace(y).sum(scale * norms)
+
+    def _shrinkage(self, norms: Array, mu: Scalar) -> Array:
+        """The factors by which the prox shortens groups of these lengths."""
+        xp, t = array_namespace(norms), mu * self.weight
         stays = norms > t
-        return y * xp.where(stays, 1.0 - t / xp.where(stays, norms, 1.0), 0.0)
+        return xp.where(stays, 1.0 - t / xp.where(stays, norms, 1.0), 0.0)
 
     @property
     def has_prox_derivative(self) -> bool:
