@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance, DenseCovariance
 from orthoprox.supports.exchange import exchange
-from orthoprox.supports.levels import Effort, Search, search_levels
+from orthoprox.supports.levels import Effort, refine, search_levels
 from orthoprox.supports.points import Points, at
 from orthoprox.supports.progress import Progress
 from orthoprox.supports.splice import search_splices, splice
@@ -58,7 +58,7 @@ def find_components(
     """Orthonormal X, shape (n, r), with few nonzeros and a large tr(X'CX).
 
     Few entries of few features are searched for level by level (``search_levels``), more by exchanging many at once
-    (``search_splices``) and, up to a hundred, then a few at a time (``Search.refine``); many features in working sets.
+    (``search_splices``) and, up to a hundred, then a few at a time (``refine``); many features in working sets.
     A total is never worse than equal parts of it, which are searched for first.
 
     Parameters
@@ -152,7 +152,7 @@ def _search_many(
     points = search_splices(C, V, allowance, effort, rng, progress, parts)
     if not _is_joint(C.n, allowance):
         return points
-    return Search(C.dense(), V, effort, rng, progress).refine(points, allowance)
+    return refine(C.dense(), V, points, allowance, effort, rng, progress)
 
 
 def _improve(C: Covariance, X: Array, allowance: Allowance, effort: Effort, progress: Progress) -> Points:
@@ -162,7 +162,7 @@ def _improve(C: Covariance, X: Array, allowance: Allowance, effort: Effort, prog
     if _is_joint(C.n, allowance):
         points = points.improve(C.dense(), _STEPS)
     if _is_joint(C.n, allowance) and progress.tick():
-        points = exchange(C.dense(), points, allowance, effort.tries, effort.rounds, 1)
+        points = exchange(C.dense(), points, Allowances.of([allowance]), effort.tries, effort.rounds, 1)
     return points.best(1)
 
 

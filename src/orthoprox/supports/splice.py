@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
 from orthoprox.supports.disjoint import one_by_one
 from orthoprox.supports.fresh import polar
@@ -101,7 +101,7 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
         X = polar(Z)
-    taken.append(one_by_one(C, allowance, X[0]))
+    taken.append(one_by_one(C, Allowances.of([allowance]), X[0]))
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))
     E[0, first, np.arange(allowance.r)] = 1.0
