@@ -13,15 +13,15 @@ _STARTS = 12  # of the power methods for one column, by each of two rules
 _TURNS = 5  # of the truncated power method
 _POOL = 400  # features whose columns of C are looked at
 _SKETCH = 20  # random vectors that tell their lengths
-_POWER = 4  # of entries of C, by whose sum a column of few large entries is told from one of many small ones
+_SPARE = 3  # times as many of its largest entries tell how large a column is: other columns may have taken some rows
 _DIGITS = 7  # of variances that are compared
 
 
 def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 1) -> Points:
     """One column after the other on features that no other has, each the best of several truncated power methods.
 
-    Half of them begin at the features that matter most to X among those left, half at those whose columns of C are
-    large. A total is shared out equally. For each allowance there are as many candidates as variants, if features
+    Half of them begin at the features that matter most to X among those left, half at those whose columns of C have the
+    largest sums over as many rows as are allowed. A total is shared out equally. For each allowance there are as many candidates as variants, if features
     are left: they begin with the best first column, the second best, and so on.
     """
     level = np.repeat(np.arange(len(allowances)), variants)
@@ -30,14 +30,15 @@ def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 
     order = np.argsort(-_equal(allowances), axis=1, kind="stable")[level]
     Z, free = np.zeros((len(level), C.n, allowances.r)), np.ones((len(level), C.n), dtype=bool)
     sizes, pool = np.linalg.norm(C.product(X), axis=1), _long_columns(C)
-    columns = np.abs(C.columns(pool)) ** _POWER
+    rows, entries = _top(np.abs(C.columns(pool)), _SPARE * int(caps.max()))
     there = np.ones(len(level), dtype=bool)
     for j in range(allowances.r):
         there &= free.sum(axis=1) >= caps[:, j]
         if not there.any():
             break
         sums = np.full((len(level), C.n), -1.0)
-        sums[:, pool] = free @ columns
+        left = free[:, rows]
+        sums[:, pool] = np.einsum("tf,ktf->kf", entries, left & (np.cumsum(left, axis=1) <= caps[:, j, None, None]))
         x = _columns(C, free, caps[:, j], (np.broadcast_to(sizes, sums.shape), sums))
         x = _chosen(C, x, variant if j == 0 else 0 * variant)
         Z[np.arange(len(level)), :, order[:, j]] = np.where(there[:, None], x, 0.0)
@@ -78,6 +79,16 @@ def _chosen(C: Covariance, x: Array, place: Array) -> Array:
     first = np.argmax(rank >= np.minimum(place, rank[:, -1])[:, None], axis=1)
     every = np.arange(len(x))
     return x[every, :, order[every, first]]
+
+
+def _top(columns: Array, most: int) -> tuple[Array, Array]:
+    """The rows of the largest entries of each column, and these entries, in falling order."""
+    rows = np.arange(len(columns))[:, None] + np.zeros(columns.shape[1], dtype=int)
+    if most < len(columns):
+        rows = np.argpartition(-columns, most - 1, axis=0)[:most]
+    entries = np.take_along_axis(columns, rows, axis=0)
+    order = np.argsort(-entries, axis=0, kind="stable")
+    return np.take_along_axis(rows, order, axis=0), np.take_along_axis(entries, order, axis=0)
 
 
 def _long_columns(C: Covariance) -> Array:

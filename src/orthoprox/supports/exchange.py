@@ -11,9 +11,8 @@ from orthoprox.supports.moves import Moves, promising
 from orthoprox.supports.newton import Slots, maximise, restore, variance
 from orthoprox.supports.points import Points, advance, join, places, plane_gain
 
-import os
-_FEW = int(os.environ.get('FEW', 2))
-_STEPS = int(os.environ.get('FULL', 3))  # of Newton's method, to judge an exchange
+_FEW = 2  # steps of Newton's method on the columns that an exchange changes
+_STEPS = 3  # and on all columns
 _HOPE = 0.03  # of the variance: an estimate may be this far too low
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,10 +19,10 @@ from orthoprox.supports.progress import Progress
 
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 _STEPS = 4  # of Newton's method before points are compared
-_SHARED = float(os.environ.get('SHARED', 1.5))  # how many times more candidates there are for totals: there are more exchanges to try
-_BETWEEN = 2  # fresh candidates of a total between two levels of caps
-_HEAT = int(os.environ.get('HEAT', 3))  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
-_SIZE = int(os.environ.get('SIZE', 40))  # entries from which on there are fewer candidates, since each takes longer
+_BETWEEN = 2  # fresh candidates of a total between two levels of caps, and those that enter the exchanges
+_ALONE = 3  # how many times more candidates enter the exchanges where there are no other levels
+_HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
+_SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 _VARIANTS = 3  # of columns one after the other
 _REFILLS = 2  # how often entries held at zero may be replaced
 
@@ -39,8 +38,10 @@ class Effort:
     anew : int
         Candidates made from the best points, of which up to three columns are made anew.
     patience : int
-        How often in a row making anew may fail before the level ends, for each pair of columns beyond the first; half
-        as often where there are many entries.
+        How often more than once in a row making anew may fail before the level ends, for each pair of columns beyond
+        the first; half as often where there are many entries.
+    waves : int
+        How often points grow to the next level, and columns are made anew, at most.
     race : int
         Candidates that enter the exchanges.
     keep : int
@@ -51,12 +52,13 @@ class Effort:
         Rounds of exchanges.
     """
 
-    fresh: int = int(os.environ.get('FRESH', 24))
-    anew: int = int(os.environ.get('ANEW', 40))
-    patience: int = int(os.environ.get('PAT', 1))
-    race: int = int(os.environ.get('RACE', 12))
-    keep: int = int(os.environ.get('KEEP', 2))
-    tries: int = int(os.environ.get('TRIES', 3))
+    fresh: int = 12
+    anew: int = 30
+    patience: int = 1
+    waves: int = 4
+    race: int = 4
+    keep: int = 2
+    tries: int = 2
     rounds: int = 10
 
     def at(self, entries: int) -> Effort:
@@ -64,14 +66,14 @@ class Effort:
         share = min(1.0, _SIZE / entries)
         return replace(
             self,
-            fresh=max(6, round(share * self.fresh)),
-            anew=max(8, round(share * self.anew)),
-            race=max(3, round(share * self.race)),
+            fresh=min(self.fresh, max(6, round(share * self.fresh))),
+            anew=min(self.anew, max(8, round(share * self.anew))),
+            race=min(self.race, max(3, round(share * self.race))),
         )
 
     def between(self) -> Effort:
         """The effort for totals between two levels of caps."""
-        return replace(self, fresh=_BETWEEN, anew=int(os.environ.get('BANEW', 0)), race=int(os.environ.get('BRACE', 2)))
+        return replace(self, fresh=min(self.fresh, _BETWEEN), anew=0, race=_BETWEEN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,7 @@ def search_levels(
     totals = [allowance.with_total(total) for total in range(allowance.r, allowance.total + 1)]
     efforts = [effort.at(a.total) if a.total % a.r == 0 else effort.between() for a in totals]
     wholes = Search(C, V, Levels.of(totals, efforts), effort, for_wholes, progress)
-    found = wholes.run(wholes.begin(parts), int(os.environ.get('WPAT', 1)))
+    found = wholes.run(wholes.begin(parts), 1)
     return found.take(found.level == len(totals) - 1)
 
 
@@ -141,7 +143,7 @@ def refine(
 
     There are no levels to make up for what is missed here, so that more points go on, and for longer.
     """
-    effort = replace(effort, keep=effort.keep + 1)
+    effort = replace(effort, keep=effort.keep + 1, race=_ALONE * effort.race)
     search = Search(C, V, Levels.of([allowance], [effort.at(allowance.total)]), effort, rng, progress)
     patience = (effort.patience if allowance.few else effort.patience // 2) * (allowance.r // 2)
     return search.run(search.exchange(points), patience)
@@ -186,9 +188,9 @@ class Search:
         A level goes on when it, or the one that it takes points from, has found more.
         """
         failed, changed = np.zeros(len(self.levels), dtype=int), np.zeros(len(self.levels), dtype=bool)
-        below = np.maximum(np.arange(len(self.levels)) - 1, 0)
-        while True:
-            active = self._open & (changed[below] | (failed < patience))
+        for _ in range(self.effort.waves):
+            below = np.concatenate([[False], changed[:-1]])
+            active = self._open & (below | (failed < patience))
             if not active.any() or self.progress.ends():
                 break
             before = best.first(len(self.levels))

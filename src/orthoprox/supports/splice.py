@@ -18,6 +18,7 @@ _HYSTERESIS = (1.0, 4.0, 32.0)
 _CLIMB = 1  # power steps after an exchange; the next round goes on
 _TURNS = (5, 12)  # truncated power steps after which a fresh candidate is taken: supports still change
 _ROUNDS = 30  # of exchanges
+_FRESH = 2  # times as many fresh candidates as at one of several levels
 _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes a fraction of a second
 _REAL = 1e-5  # of the variance: what a power step may still gain is not an exchange's
 
@@ -80,7 +81,7 @@ def search_splices(
         The best points for equal parts of a total, with which the search begins; fresh ones are half as many then.
     """
     r = allowance.r
-    fresh = int(np.clip(_ENTRIES // (C.n * r), 2, effort.fresh))
+    fresh = int(np.clip(_ENTRIES // (C.n * r), 2, _FRESH * effort.fresh))
     fresh = fresh if parts is None else max(1, fresh // 2)
     turns = np.linalg.qr(rng.standard_normal((fresh, r, r)))[0]
     turns[0] = np.eye(r)
