@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from orthoprox.supports.progress import Progress
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 _STEPS = 4  # of Newton's method before points are compared
 _BETWEEN = 2  # fresh candidates of a total between two levels of caps, and those that enter the exchanges
-_ALONE = 3  # how many times more candidates enter the exchanges where there are no other levels
+_ALONE = 2  # how many times more candidates enter the exchanges where there are no other levels
 _HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 _VARIANTS = 3  # of columns one after the other
@@ -55,8 +56,8 @@ class Effort:
     fresh: int = 12
     anew: int = 30
     patience: int = 1
-    waves: int = 4
-    race: int = 4
+    waves: int = 5
+    race: int = 6
     keep: int = 2
     tries: int = 2
     rounds: int = 10
@@ -70,6 +71,10 @@ class Effort:
             anew=min(self.anew, max(8, round(share * self.anew))),
             race=min(self.race, max(3, round(share * self.race))),
         )
+
+    def shared(self) -> Effort:
+        """The effort for a total, which begins with good points of equal caps."""
+        return replace(self, race=max(min(self.race, 3), 2 * self.race // 3))
 
     def between(self) -> Effort:
         """The effort for totals between two levels of caps."""
@@ -124,7 +129,7 @@ def search_levels(
     if not allowance.slack or progress.ends():
         return parts.take(parts.level == len(caps) - 1)
     totals = [allowance.with_total(total) for total in range(allowance.r, allowance.total + 1)]
-    efforts = [effort.at(a.total) if a.total % a.r == 0 else effort.between() for a in totals]
+    efforts = [effort.at(a.total).shared() if a.total % a.r == 0 else effort.between() for a in totals]
     wholes = Search(C, V, Levels.of(totals, efforts), effort, for_wholes, progress)
     found = wholes.run(wholes.begin(parts), 1)
     return found.take(found.level == len(totals) - 1)
@@ -185,30 +190,34 @@ class Search:
     def run(self, best: Points, patience: int) -> Points:
         """Grow points from level to level and make columns anew, until every level has failed so often in a row.
 
-        A level goes on when it, or the one that it takes points from, has found more.
+        A level goes on when it, or the one that it takes points from, has found more. After so many waves points of
+        equal caps still grow where those below have changed; there are few such levels.
         """
         failed, changed = np.zeros(len(self.levels), dtype=int), np.zeros(len(self.levels), dtype=bool)
-        for _ in range(self.effort.waves):
-            below = np.concatenate([[False], changed[:-1]])
-            active = self._open & (below | (failed < patience))
+        for wave in itertools.count():
+            anew = wave < self.effort.waves
+            below = np.concatenate([[False], changed[:-1]]) & (anew or not self.levels.allowances.slack.any())
+            active = self._open & (below | ((failed < patience) & anew))
             if not active.any() or self.progress.ends():
                 break
             before = best.first(len(self.levels))
-            found = self._wave(best, active)
+            found = self._wave(best, active, anew=anew)
             best = best if found is None else join(best, found).best(self.effort.keep)
             changed = best.first(len(self.levels)) > before * (1 + _REAL)
             failed = np.where(changed, 0, failed + active)
         return best
 
-    def _wave(self, best: Points, active: Array) -> Points | None:
+    def _wave(self, best: Points, active: Array, *, anew: bool) -> Points | None:
         """What points become that have grown from levels below, and those made from them and from the best."""
         allowances = self.levels.allowances
         moved = _at_levels(best, np.where(active, np.arange(len(active)) - 1, -1))
         grown = grow(self.C, moved, allowances) if len(moved) else None
         base = join(best.take(active[best.level]), grown)
         base = base.take(np.argsort(base.level, kind="stable"))
-        draws = Draws.of(self.rng, self.effort.anew, self.V.shape[1], allowances.r)
-        near = recreated(self.C, self.V, base, allowances, np.where(active, self.levels.anew, 0), draws)
+        near = None
+        if anew:
+            draws = Draws.of(self.rng, self.effort.anew, self.V.shape[1], allowances.r)
+            near = recreated(self.C, self.V, base, allowances, np.where(active, self.levels.anew, 0), draws)
         return None if grown is None and near is None else self.exchange(join(grown, near))
 
     def exchange(self, points: Points) -> Points:

@@ -15,7 +15,7 @@ from orthoprox.supports.splice import search_splices, splice
 from orthoprox.supports.wide import entering_features, first_features, leading_vectors
 
 EFFORTS = {
-    "fast": Effort(fresh=6, anew=12, patience=0, waves=1, race=2, keep=1, tries=2, rounds=5),
+    "fast": Effort(fresh=6, anew=12, patience=0, waves=1, race=3, keep=1, tries=2, rounds=5),
     "balanced": Effort(),
     "thorough": Effort(fresh=32, anew=80, patience=3, waves=20, race=12, keep=4, tries=4, rounds=20),
 }
@@ -120,8 +120,8 @@ def _find(
         more = entering_features(C, X, inside, allowance)
         if len(more) == 0 or progress.ends():
             break
-        inside = np.union1d(inside, np.union1d(more, np.flatnonzero(np.any(X != 0, axis=1))))
-        part = _enter(C, inside, progress)
+        inside, before = np.union1d(inside, np.union1d(more, np.flatnonzero(np.any(X != 0, axis=1)))), inside
+        part = _enter(C, inside, progress, (before, part))
         progress.offer(_improve(part, X[inside], allowance, effort, progress))
 
 
@@ -166,12 +166,24 @@ def _improve(C: Covariance, X: Array, allowance: Allowance, effort: Effort, prog
     return points.best(1)
 
 
-def _enter(C: Covariance, inside: Array, progress: Progress) -> Covariance:
-    """The covariance of some features, among which the search goes on."""
+def _enter(
+    C: Covariance, inside: Array, progress: Progress, known: tuple[Array, Covariance] | None = None
+) -> Covariance:
+    """The covariance of some features, among which the search goes on; that of a part of them may be known."""
     every = len(inside) == C.n
     progress.features, progress.n = None if every else inside, C.n
-    part = C if every else C.restrict(inside)
-    return DenseCovariance(part.dense()) if part.n <= _FORMED else part
+    if len(inside) > _FORMED:
+        return C if every else C.restrict(inside)
+    if known is None:
+        return DenseCovariance((C if every else C.restrict(inside)).dense())
+    before, part = known
+    old = np.isin(inside, before, assume_unique=True)
+    new, D = np.flatnonzero(~old), np.empty((len(inside), len(inside)))
+    D[np.ix_(old, old)] = part.dense()
+    D[:, new] = C.cross(inside, inside[new])
+    D[new] = D[:, new].T
+    D[np.ix_(new, new)] = (D[np.ix_(new, new)] + D[np.ix_(new, new)].T) / 2
+    return DenseCovariance(D)
 
 
 def _cut(allowance: Allowance, n: int) -> Allowance:
