@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from orthoprox import SparsePCA, Status, named
 from orthoprox.active import greedy
-from orthoprox.allowance import resolve_total
+from orthoprox.allowance import Allowances, resolve_total
 from orthoprox.datasets import load
 from orthoprox.manifolds import SparseStiefel
-from orthoprox.allowance import Allowances
 from orthoprox.supports import EFFORTS, find_components, fresh, search
 from orthoprox.supports.exchange import exchange
 

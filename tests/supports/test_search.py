@@ -9,10 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 
-from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.allowance import Allowances
+from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.supports import EFFORTS, Allowance, Effort, Progress, find_components, levels, search_splices
 from orthoprox.supports import splice as splices
+from orthoprox.supports.apart import leading
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import singles
 from orthoprox.supports.newton import Slots, _eigh, maximise, solve
@@ -95,9 +96,11 @@ def test_more_is_never_worse_and_a_total_never_worse_than_its_parts(effort):
 def test_a_level_begins_where_the_one_below_ended(monkeypatch):
     """Also where it finds nothing fresh."""
     C, nothing = covariance(0, 10), lambda C, allowances, *_: singles(np.diag(C), 0 * C, allowances)
-    found, apart = levels.turned, levels.one_by_one
+    found = levels.turned
     few = lambda level, allowances: level[allowances.totals[level] <= 6]
-    monkeypatch.setattr(levels, "turned", lambda C, V, a, level, turns: found(C, V, a, few(level, a), turns[: len(few(level, a))]))
+    monkeypatch.setattr(
+        levels, "turned", lambda C, V, a, level, turns: found(C, V, a, few(level, a), turns[: len(few(level, a))])
+    )
     monkeypatch.setattr(levels, "one_by_one", lambda C, a, *_: nothing(C.dense(), a))
     monkeypatch.setattr(levels, "recreated", lambda *_: None)
     monkeypatch.setattr(levels, "exchange", lambda C, points, *_: points)
@@ -139,6 +142,25 @@ def test_a_level_does_not_depend_on_those_above(slack, monkeypatch):
     assert len(few) < len(many) and np.array_equal(few, many[: len(few)])
 
 
+def test_large_blocks_get_their_leading_eigenvectors_without_a_decomposition():
+    rng = np.random.default_rng(0)
+    C = covariance(4, 60)
+    masks = np.zeros((6, 60), dtype=bool)
+    for mask, size in zip(masks, (3, 14, 25, 25, 40, 59), strict=True):
+        mask[rng.permutation(60)[:size]] = True
+    wanted = [np.linalg.eigh(C[np.ix_(mask, mask)]) for mask in masks]
+    near = np.zeros((6, 60))
+    for x, mask, (_, V) in zip(near, masks, wanted, strict=True):
+        x[mask] = V[:, -1] + 0.1 * rng.standard_normal(len(V)) / np.sqrt(len(V))
+    for x, mask, (values, _) in zip(leading(C, masks, near), masks, wanted, strict=True):
+        assert np.all(x[~mask] == 0) and abs(np.linalg.norm(x) - 1) < 1e-12
+        assert x @ C @ x == pytest.approx(values[-1], rel=1e-10)
+    # From anywhere, steps that lead to an eigenvector of less variance are not taken.
+    anywhere = np.where(masks, rng.standard_normal((6, 60)), 0.0)
+    for x, start in zip(leading(C, masks, anywhere), anywhere, strict=True):
+        assert x @ C @ x >= start @ C @ start / (start @ start)
+
+
 def test_allowances_of_a_batch_choose_as_each_alone():
     rng = np.random.default_rng(0)
     every = [of_caps(3, 1, 2), Allowance(5, (9, 9, 9)), Allowance(6, (4, 2, 3)), of_caps(9, 9, 9)]
@@ -147,7 +169,9 @@ def test_allowances_of_a_batch_choose_as_each_alone():
     masks = Allowances.of(every).take(which).choose(sizes)
     for allowance, mask, size in zip([every[i] for i in which], masks, sizes, strict=True):
         alone = Allowances.of([allowance]).choose(size[None])[0]
-        assert np.array_equal(mask, alone) and mask.sum() == allowance.total and np.all(mask.sum(axis=0) <= allowance.caps)
+        assert (
+            np.array_equal(mask, alone) and mask.sum() == allowance.total and np.all(mask.sum(axis=0) <= allowance.caps)
+        )
         assert np.sort(size[mask])[0] >= 0 and np.all(mask.sum(axis=0) >= 1)
         if not allowance.slack:  # what is left out of a column is no larger than what is in it
             assert all(size[~mask[:, j], j].max(initial=-1) <= size[mask[:, j], j].min() for j in range(3))
@@ -214,7 +238,9 @@ def test_exchanges_never_go_down():
         S = allowance.choose(rng.random((8, 12, 3)))
         X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
         points = Points(X, S, np.einsum("kij,kij->k", X, C @ X))
-        alone = [exchange(C, points.take(np.array([i])), Allowances.of([allowance]), 3, 10, 1) for i in range(len(points))]
+        alone = [
+            exchange(C, points.take(np.array([i])), Allowances.of([allowance]), 3, 10, 1) for i in range(len(points))
+        ]
         better = np.array([one.values[0] for one in alone])
         assert np.all(better >= points.values) and np.mean(better) > 1.05 * np.mean(points.values)
         assert all(allowance.holds(one.X[0]) for one in alone)
@@ -321,6 +347,19 @@ def test_features_outside_enter_if_they_would_gain():
     best = np.zeros((400, 1))
     best[-10:, 0] = np.linalg.eigh(C.dense()[-10:, -10:])[1][:, -1]
     assert len(entering_features(C, best, np.arange(390, 400), of_caps(10))) == 0
+
+
+def test_a_large_group_is_not_torn_apart_by_equal_parts_of_a_total():
+    """Noise leads the principal components, and equal parts of the total split the group of forty in two."""
+    rng = np.random.default_rng([3000, 1])
+    B, features = rng.standard_normal((100, 3000)), rng.permutation(3000)
+    groups = features[:40], features[40:50], features[50:60]
+    for group in groups:
+        B[:, group] += rng.standard_normal((100, 1))
+    B = (B - B.mean(axis=0)) / B.std(axis=0)
+    X = find_components(SampleCovariance(B, np.zeros(3000), 100), Allowance(60, (3000,) * 3))
+    found = [set(np.flatnonzero(x)) for x in X.T]
+    assert sorted(map(sorted, found)) == sorted(map(sorted, groups))
 
 
 @pytest.mark.parametrize("k", [20, 40])  # with joint Newton steps, and without

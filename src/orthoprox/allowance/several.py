@@ -10,6 +10,7 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.allowance.allowance import Allowance
 
+
 @dataclass(frozen=True, eq=False)
 class Allowances:
     """At most ``totals[k]`` nonzeros in all and ``caps[k, j]`` in column j of candidate k.

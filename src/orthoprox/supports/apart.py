@@ -46,15 +46,25 @@ def leading(C: Array, masks: Array, near: Array) -> Array:
 
 
 def _iterated(blocks: Array, x: Array) -> Array:
-    """Vectors next to the leading eigenvectors of blocks; where Rayleigh quotient steps go elsewhere, power steps."""
+    """The eigenvectors of blocks next to x after power steps; where Rayleigh quotient steps lose, by decomposition."""
     for _ in range(_POWERS):
-        x = _unit((blocks @ x[:, :, None])[:, :, 0])
+        x = _unit(_times(blocks, x))
     y = x
     for _ in range(_QUOTIENTS):
-        shift = np.einsum("ki,ki->k", y, (blocks @ y[:, :, None])[:, :, 0])
+        shift = _quotients(blocks, y)
         y = _unit(solve(blocks - shift[:, None, None] * np.eye(blocks.shape[1]), y[:, :, None])[:, :, 0])
-    value = lambda v: np.einsum("ki,ki->k", v, (blocks @ v[:, :, None])[:, :, 0])
-    return np.where((value(y) > value(x))[:, None], y, x)
+    lost = ~(_quotients(blocks, y) >= _quotients(blocks, x))
+    if lost.any():
+        y[lost] = np.linalg.eigh(blocks[lost])[1][:, :, -1]
+    return y
+
+
+def _times(blocks: Array, x: Array) -> Array:
+    return np.asarray((blocks @ x[:, :, None])[:, :, 0])
+
+
+def _quotients(blocks: Array, x: Array) -> Array:
+    return np.einsum("ki,ki->k", x, _times(blocks, x))
 
 
 def _unit(x: Array) -> Array:

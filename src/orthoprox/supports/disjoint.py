@@ -14,6 +14,7 @@ _TURNS = 5  # of the truncated power method
 _POOL = 400  # features whose columns of C are looked at
 _SKETCH = 20  # random vectors that tell their lengths
 _SPARE = 3  # times as many of its largest entries tell how large a column is: other columns may have taken some rows
+_ENOUGH = 200  # of them, however many are allowed
 _DIGITS = 7  # of variances that are compared
 
 
@@ -21,8 +22,8 @@ def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 
     """One column after the other on features that no other has, each the best of several truncated power methods.
 
     Half of them begin at the features that matter most to X among those left, half at those whose columns of C have the
-    largest sums over as many rows as are allowed. A total is shared out equally. For each allowance there are as many candidates as variants, if features
-    are left: they begin with the best first column, the second best, and so on.
+    largest sums over as many rows as are allowed. A total is shared out equally. For each allowance there are as many
+    candidates as variants, if features are left: they begin with the best first column, the second best, and so on.
     """
     level = np.repeat(np.arange(len(allowances)), variants)
     variant = np.tile(np.arange(variants), len(allowances))
@@ -30,7 +31,7 @@ def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 
     order = np.argsort(-_equal(allowances), axis=1, kind="stable")[level]
     Z, free = np.zeros((len(level), C.n, allowances.r)), np.ones((len(level), C.n), dtype=bool)
     sizes, pool = np.linalg.norm(C.product(X), axis=1), _long_columns(C)
-    rows, entries = _top(np.abs(C.columns(pool)), _SPARE * int(caps.max()))
+    rows, entries = _top(np.abs(C.columns(pool)), min(_SPARE * int(caps.max()), _ENOUGH))
     there = np.ones(len(level), dtype=bool)
     for j in range(allowances.r):
         there &= free.sum(axis=1) >= caps[:, j]

@@ -17,9 +17,7 @@ _HOPE = 0.03  # of the variance: an estimate may be this far too low
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 
 
-def exchange(
-    C: Array, points: Points, allowances: Allowances, tries: int, rounds: int, keep: int | Array
-) -> Points:
+def exchange(C: Array, points: Points, allowances: Allowances, tries: int, rounds: int, keep: int | Array) -> Points:
     """Improve each point by its best exchange, again and again; the worse half is dropped until ``keep`` are left.
 
     Levels are exchanged at once, each for itself.

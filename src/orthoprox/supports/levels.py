@@ -107,8 +107,8 @@ def search_levels(
 
     All smaller numbers are searched at the same time: equal caps in steps of one and then, where columns may share out
     the total, every total up to it, beginning with what equal caps have found. Points grow from each level to the next.
-    What a level finds depends on itself and on levels with fewer entries alone: so more never keeps less, and a total is
-    never worse than equal parts of it.
+    What a level finds depends on itself and on levels with fewer entries alone: so more never keeps less, and a total
+    is never worse than equal parts of it.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ class _SwapTable:
         self.alone = points.S.sum(axis=1)[k, columns] == 1
 
     def into(self, promise: Array) -> _Swaps:
-        """Swaps into the rows that promise most in each column; promises, shape (N, n, r), are minus infinity elsewhere."""
+        """Swaps into the rows that promise most in each column; promises of rows left out are minus infinity."""
         slots, most = self.slots, min(_ROWS, promise.shape[1])
         promise = promise.transpose(0, 2, 1)
         if most < promise.shape[2]:

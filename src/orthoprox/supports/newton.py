@@ -171,9 +171,7 @@ def variance(C: Array, X: Array) -> Array:
     return np.einsum("kij,kij->k", X, C @ X)
 
 
-def restore(
-    X: Array, slots: Slots, normals: Normals | None = None, accuracy: float = _FEASIBLE
-) -> tuple[Array, Array]:
+def restore(X: Array, slots: Slots, normals: Normals | None = None, accuracy: float = _FEASIBLE) -> tuple[Array, Array]:
     """Orthonormal points near X with the same supports, by Gauss-Newton steps, and where that succeeded.
 
     Parameters

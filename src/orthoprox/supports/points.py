@@ -92,9 +92,7 @@ def join(*parts: Points | None) -> Points:
     return Points(*(np.concatenate([getattr(part, name) for part in there]) for name in ("X", "S", "values", "level")))
 
 
-def advance(
-    points: Points, moved: Points, owner: Array, least: float, keep: int | Array
-) -> tuple[Points, Array]:
+def advance(points: Points, moved: Points, owner: Array, least: float, keep: int | Array) -> tuple[Points, Array]:
     """Move each point to the best of those it owns if that gains; drop the worse half until ``keep`` are left.
 
     Each level for itself. Returns the points, sorted, and which of them have moved. Gains of less than the share
