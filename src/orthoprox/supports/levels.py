@@ -25,6 +25,7 @@ _ALONE = 2  # how many times more candidates enter the exchanges where there are
 _HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 _VARIANTS = 3  # of columns one after the other
+_BARRED = 1e-9  # the size of an entry that would have to be zero: it comes last, that of least promise first
 _REFILLS = 2  # how often entries held at zero may be replaced
 
 
@@ -57,7 +58,7 @@ class Effort:
     anew: int = 30
     patience: int = 1
     waves: int = 5
-    race: int = 6
+    race: int = 8
     keep: int = 2
     tries: int = 2
     rounds: int = 10
@@ -260,9 +261,14 @@ def _at_levels(points: Points, sources: Array) -> Points:
 
 
 def grow(C: Array, points: Points, allowances: Allowances) -> Points:
-    """The same points with larger supports: the entries of largest gain enter."""
+    """The same points with larger supports: the entries of largest gain enter.
+
+    Where too few have any, others fill the support that are zero for now. Their order must not be that of the features,
+    on which the result would depend.
+    """
     values = points.worth(C)
-    gain = np.where(points.S | (values.owners > 0), 0.0, values.gain)
+    gain = np.where(points.S, 0.0, values.gain)
+    gain = np.where(values.owners > 0, _BARRED / (1.0 + gain), gain)
     top = 2.0 * (1.0 + np.max(gain, axis=(1, 2), keepdims=True))
     sizes = np.where(points.S, top + np.abs(points.X), gain)
     return Points(points.X, allowances.take(points.level).choose(sizes), points.values, points.level)

@@ -15,7 +15,7 @@ from orthoprox.supports.splice import search_splices, splice
 from orthoprox.supports.wide import entering_features, first_features, leading_vectors
 
 EFFORTS = {
-    "fast": Effort(fresh=6, anew=12, patience=0, waves=1, race=3, keep=1, tries=2, rounds=5),
+    "fast": Effort(fresh=6, anew=12, patience=0, waves=1, race=4, keep=1, tries=2, rounds=5),
     "balanced": Effort(),
     "thorough": Effort(fresh=32, anew=80, patience=3, waves=20, race=12, keep=4, tries=4, rounds=20),
 }
