@@ -13,7 +13,6 @@ from orthoprox.allowance import Allowances
 from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.supports import EFFORTS, Allowance, Effort, Progress, find_components, levels, search_splices
 from orthoprox.supports import splice as splices
-from orthoprox.supports.apart import leading
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import singles
 from orthoprox.supports.newton import Slots, _eigh, maximise, solve
@@ -123,58 +122,6 @@ def test_a_total_searches_its_equal_parts_as_if_they_were_asked_for(monkeypatch)
     for allowance in (of_caps(3, 3, 3, 3), Allowance(12, (10,) * 4)):
         find_components(DenseCovariance(C), allowance)
     assert len(values) == 3 and np.array_equal(values[0], values[1]) and len(values[2]) == 9
-
-
-@pytest.mark.parametrize("slack", [False, True], ids=["caps", "total"])
-def test_a_level_does_not_depend_on_those_above(slack, monkeypatch):
-    """To the last bit: so more entries never keep less."""
-    C, run, values = covariance(3, 11), levels.Search.run, []
-
-    def watched(search, *given):
-        points = run(search, *given)
-        values.append(points.first(len(search.levels)))
-        return points
-
-    monkeypatch.setattr(levels.Search, "run", watched)
-    for k in (3, 5):
-        find_components(DenseCovariance(C), Allowance(3 * k, (11 if slack else k,) * 3))
-    few, many = (values[1], values[3]) if slack else values
-    assert len(few) < len(many) and np.array_equal(few, many[: len(few)])
-
-
-def test_large_blocks_get_their_leading_eigenvectors_without_a_decomposition():
-    rng = np.random.default_rng(0)
-    C = covariance(4, 60)
-    masks = np.zeros((6, 60), dtype=bool)
-    for mask, size in zip(masks, (3, 14, 25, 25, 40, 59), strict=True):
-        mask[rng.permutation(60)[:size]] = True
-    wanted = [np.linalg.eigh(C[np.ix_(mask, mask)]) for mask in masks]
-    near = np.zeros((6, 60))
-    for x, mask, (_, V) in zip(near, masks, wanted, strict=True):
-        x[mask] = V[:, -1] + 0.1 * rng.standard_normal(len(V)) / np.sqrt(len(V))
-    for x, mask, (values, _) in zip(leading(C, masks, near), masks, wanted, strict=True):
-        assert np.all(x[~mask] == 0) and abs(np.linalg.norm(x) - 1) < 1e-12
-        assert x @ C @ x == pytest.approx(values[-1], rel=1e-10)
-    # From anywhere, steps that lead to an eigenvector of less variance are not taken.
-    anywhere = np.where(masks, rng.standard_normal((6, 60)), 0.0)
-    for x, start in zip(leading(C, masks, anywhere), anywhere, strict=True):
-        assert x @ C @ x >= start @ C @ start / (start @ start)
-
-
-def test_allowances_of_a_batch_choose_as_each_alone():
-    rng = np.random.default_rng(0)
-    every = [of_caps(3, 1, 2), Allowance(5, (9, 9, 9)), Allowance(6, (4, 2, 3)), of_caps(9, 9, 9)]
-    which = np.arange(40) % 4
-    sizes = rng.integers(0, 9, (40, 9, 3)).astype(float)  # ties
-    masks = Allowances.of(every).take(which).choose(sizes)
-    for allowance, mask, size in zip([every[i] for i in which], masks, sizes, strict=True):
-        alone = Allowances.of([allowance]).choose(size[None])[0]
-        assert (
-            np.array_equal(mask, alone) and mask.sum() == allowance.total and np.all(mask.sum(axis=0) <= allowance.caps)
-        )
-        assert np.sort(size[mask])[0] >= 0 and np.all(mask.sum(axis=0) >= 1)
-        if not allowance.slack:  # what is left out of a column is no larger than what is in it
-            assert all(size[~mask[:, j], j].max(initial=-1) <= size[mask[:, j], j].min() for j in range(3))
 
 
 def test_rows_of_columns_that_share_none_have_owners():
