@@ -55,10 +55,12 @@ def test_large_blocks_get_their_leading_eigenvectors_without_a_decomposition():
     for x, mask, (values, _) in zip(leading(C, masks, near), masks, wanted, strict=True):
         assert np.all(x[~mask] == 0) and abs(np.linalg.norm(x) - 1) < 1e-12
         assert x @ C @ x == pytest.approx(values[-1], rel=1e-10)
-    # From anywhere, steps that lead to an eigenvector of less variance are not taken.
-    anywhere = np.where(masks, rng.standard_normal((6, 60)), 0.0)
-    for x, start in zip(leading(C, masks, anywhere), anywhere, strict=True):
-        assert x @ C @ x >= start @ C @ start / (start @ start)
+    # From anywhere, steps that lead to an eigenvector of less variance than power steps have are not taken.
+    many = np.repeat(masks, 20, axis=0)
+    anywhere = np.where(many, rng.standard_normal(many.shape), 0.0)
+    for x, mask, start in zip(leading(C, many, anywhere), many, anywhere, strict=True):
+        power = np.linalg.matrix_power(C[np.ix_(mask, mask)], 3) @ start[mask]
+        assert x @ C @ x >= power @ C[np.ix_(mask, mask)] @ power / (power @ power) * (1 - 1e-9)
 
 
 def test_allowances_of_a_batch_choose_as_each_alone():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowances
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
 from orthoprox.supports.points import Points, at, orthonormalise
 
@@ -47,6 +47,18 @@ def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 
     Z, _, found = orthonormalise(Z[there], Z[there] != 0)
     level = level[there][found]
     return at(C, Z, allowances.take(level), level)
+
+
+def splits(allowance: Allowance) -> list[Allowance]:
+    """Caps for columns that are found one after the other: equal parts of a total, and each half of the one before.
+
+    Equal parts may tear a large group of features apart, and no exchange of few entries puts it together again.
+    """
+    if not allowance.slack:
+        return [allowance]
+    halves = [max(1, round(allowance.total * 0.5 ** (j + 1) / (1 - 0.5**allowance.r))) for j in range(allowance.r)]
+    caps = tuple(min(half, cap) for half, cap in zip(halves, sorted(allowance.caps, reverse=True), strict=True))
+    return [allowance.equal_caps(), Allowance(sum(caps), caps)]
 
 
 def _equal(allowances: Allowances) -> Array:

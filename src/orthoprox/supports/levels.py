@@ -12,7 +12,7 @@ from orthoprox._fields import cached_property, replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import DenseCovariance
-from orthoprox.supports.disjoint import one_by_one
+from orthoprox.supports.disjoint import one_by_one, splits
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import Draws, recreated, singles, turned
 from orthoprox.supports.points import Points, join, places
@@ -180,8 +180,18 @@ class Search:
         else:  # level by level there are r entries more, or fewer where caps are reached
             counts = parts.S.sum(axis=(1, 2))
             sources = np.searchsorted(np.unique(counts), levels.allowances.totals, side="right") - 1
-            others = grow(C, _at_levels(parts, sources), levels.allowances)
+            others = join(grow(C, _at_levels(parts, sources), levels.allowances), self._halved())
         return self.exchange(join(alone, fresh, others))
+
+    def _halved(self) -> Points:
+        """Columns one after the other, with caps of which each is half the one before, where there are many candidates."""
+        allowances = self.levels.allowances
+        goals = np.flatnonzero(self.levels.anew > 0)
+        every = [Allowance(int(allowances.totals[i]), tuple(map(int, allowances.caps[i]))) for i in goals]
+        caps = Allowances.of([splits(allowance)[-1] for allowance in every])
+        found = one_by_one(DenseCovariance(self.C), caps, self.V[:, : allowances.r])
+        points = Points(found.X, found.X != 0, found.values, goals[found.level])
+        return grow(self.C, points, allowances)
 
     @cached_property
     def _open(self) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
-from orthoprox.supports.disjoint import one_by_one
+from orthoprox.supports.disjoint import one_by_one, splits
 from orthoprox.supports.fresh import polar
 from orthoprox.supports.levels import Effort
 from orthoprox.supports.points import Points, advance, at, join, orthonormalise, worth
@@ -92,18 +92,6 @@ def search_splices(
     return points
 
 
-def _splits(allowance: Allowance) -> list[Allowance]:
-    """Caps for columns that are found one after the other: equal parts of a total, and each half of the one before.
-
-    Equal parts may tear a large group of features apart, and no exchange of few entries puts it together again.
-    """
-    if not allowance.slack:
-        return [allowance]
-    halves = [max(1, round(allowance.total * 0.5 ** (j + 1) / (1 - 0.5**allowance.r))) for j in range(allowance.r)]
-    caps = tuple(min(half, cap) for half, cap in zip(halves, sorted(allowance.caps, reverse=True), strict=True))
-    return [allowance.equal_caps(), Allowance(sum(caps), caps)]
-
-
 def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
     """The power method with all but the largest entries dropped, then power steps on the supports."""
     taken = []
@@ -114,7 +102,7 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
         X = polar(Z)
-    taken.append(at(C, one_by_one(C, Allowances.of(_splits(allowance)), X[0]).X, allowance))
+    taken.append(at(C, one_by_one(C, Allowances.of(splits(allowance)), X[0]).X, allowance))
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))
     E[0, first, np.arange(allowance.r)] = 1.0
