@@ -184,7 +184,7 @@ class Search:
         return self.exchange(join(alone, fresh, others))
 
     def _halved(self) -> Points:
-        """Columns one after the other, with caps of which each is half the one before, where there are many candidates."""
+        """Columns one after the other, with caps of which each is half the one before, at the fuller levels."""
         allowances = self.levels.allowances
         goals = np.flatnonzero(self.levels.anew > 0)
         every = [Allowance(int(allowances.totals[i]), tuple(map(int, allowances.caps[i]))) for i in goals]
