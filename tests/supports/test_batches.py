@@ -10,6 +10,7 @@ from orthoprox.covariance import DenseCovariance
 from orthoprox.datasets import pitprops
 from orthoprox.supports import find_components, levels
 from orthoprox.supports.apart import leading
+from orthoprox.supports.disjoint import splits
 from orthoprox.supports.newton import Slots, maximise
 from orthoprox.supports.points import orthonormalise
 
@@ -98,3 +99,13 @@ def test_crowded_supports_do_not_follow_the_order_of_features():
         X = find_components(DenseCovariance(C[np.ix_(p, p)]), of_caps(*[4] * 6))
         kept.append(np.sum(X * (C[np.ix_(p, p)] @ X)))
     assert kept == pytest.approx(kept[:1] * 3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "allowance", [Allowance(60, (90,) * 3), Allowance(6, (1, 4, 4)), Allowance(5, (2, 9, 1, 9))], ids=str
+)
+def test_splits_of_a_total_keep_to_it_and_to_its_caps(allowance):
+    for part in splits(allowance):
+        assert not part.slack and part.total <= allowance.total and min(part.caps) >= 1
+        assert all(k <= cap for k, cap in zip(part.caps, allowance.caps, strict=True))
+    assert max(splits(allowance)[1].caps) >= max(splits(allowance)[0].caps)

@@ -56,9 +56,11 @@ def splits(allowance: Allowance) -> list[Allowance]:
     """
     if not allowance.slack:
         return [allowance]
-    halves = [max(1, round(allowance.total * 0.5 ** (j + 1) / (1 - 0.5**allowance.r))) for j in range(allowance.r)]
-    caps = tuple(min(half, cap) for half, cap in zip(halves, sorted(allowance.caps, reverse=True), strict=True))
-    return [allowance.equal_caps(), Allowance(sum(caps), caps)]
+    r, caps = allowance.r, list(allowance.caps)
+    for place, j in enumerate(sorted(range(r), key=lambda j: -allowance.caps[j])):  # where most is allowed comes first
+        caps[j] = min(caps[j], max(1, round(allowance.total * 0.5 ** (place + 1) / (1 - 0.5**r))))
+    halved = Allowance(allowance.total, tuple(caps))
+    return [allowance.equal_caps(), Allowance(halved.total, halved.level())]
 
 
 def _equal(allowances: Allowances) -> Array:
