@@ -201,13 +201,13 @@ class Search:
     def run(self, best: Points, patience: int) -> Points:
         """Grow points from level to level and make columns anew, until every level has failed so often in a row.
 
-        A level goes on when it, or the one that it takes points from, has found more. After so many waves points of
-        equal caps still grow where those below have changed; there are few such levels.
+        A level goes on when it, or the one that it takes points from, has found more. After so many waves points
+        still grow where those below have changed.
         """
         failed, changed = np.zeros(len(self.levels), dtype=int), np.zeros(len(self.levels), dtype=bool)
         for wave in itertools.count():
             anew = wave < self.effort.waves
-            below = np.concatenate([[False], changed[:-1]]) & (anew or not self.levels.allowances.slack.any())
+            below = np.concatenate([[False], changed[:-1]])
             active = self._open & (below | ((failed < patience) & anew))
             if not active.any() or self.progress.ends():
                 break
