@@ -2,5 +2,6 @@
 
 from orthoprox.allowance.allowance import Allowance
 from orthoprox.allowance.resolve import resolve_allowance, resolve_total
+from orthoprox.allowance.several import Allowances
 
-__all__ = ["Allowance", "resolve_allowance", "resolve_total"]
+__all__ = ["Allowance", "Allowances", "resolve_allowance", "resolve_total"]

@@ -76,8 +76,10 @@ def _kth_largest(flat: np.ndarray[Any, Any], k: int) -> Any:
         place, share = round((1 - k / size) * sample.size), k / size
         margin = 2 + round(4 * (sample.size * share * (1 - share)) ** 0.5)
         low, high = sample[max(place - margin, 0)], sample[min(place + margin, sample.size - 1)]
-        rank = k - int(np.count_nonzero(flat > high))
-        inside = flat[(flat >= low) & (flat <= high)]
+        above = flat[flat > low]
+        if above.size < k <= np.count_nonzero(flat >= low):
+            return low  # as where most are zero
+        rank, inside = k - int(np.count_nonzero(above > high)), above[above <= high]
         if 0 < rank <= inside.size:
             flat, k, size = inside, rank, inside.size
     return np.partition(flat, size - k)[size - k]

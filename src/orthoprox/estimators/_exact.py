@@ -98,9 +98,10 @@ def improve_rows(data: Samples, X: Array) -> Array:
     return Y
 
 
-def finish_on_support(problem: Problem, result: Result[Any], tol: float) -> Result[Any]:
-    """Minimise f on the nonzeros of X, to the last digit."""
-    return _judge(problem, result, _minimise_on_support(problem, result, result.X != 0), tol)
+def finish_on_support(problem: Problem, result: Result[Any], tol: float, *, settled: bool = False) -> Result[Any]:
+    """Minimise f on the nonzeros of X, to the last digit, unless that was done; and measure it there."""
+    done = measure(problem, result, result.X) if settled else _minimise_on_support(problem, result, result.X != 0)
+    return _judge(problem, result, done, tol)
 
 
 def measure(problem: Problem, result: Result[Any], X: Array) -> Result[Any]:

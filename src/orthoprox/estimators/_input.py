@@ -108,8 +108,10 @@ class Samples:
             return Stack(Matrix(self.X, norm=norm, name="X"), alone)
         if not is_sparse(self.X):
             return Matrix(self.X, norm=norm, name="X")
-        sparse = Sparse(self.X, norm=norm, name="X")
-        return Centred(sparse, self.rest, norm=norm) if np.any(self.rest) else sparse
+        if not np.any(self.rest):
+            return Sparse(self.X, norm=norm, name="X")
+        inner = Sparse(self.X, norm=sys.float_info.max, name="X")  # nobody asks for its norm: that of the whole counts
+        return Centred(inner, self.rest, norm=norm)
 
     @cached_property
     def total_squares(self) -> float:

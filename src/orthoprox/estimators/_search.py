@@ -68,12 +68,13 @@ def search_run(
         status = Status.INTERRUPTED
     if progress.cut and status is not Status.INTERRUPTED:
         status = Status.ITERATIONS
-    X = _exact.improve_rows(data, np.asarray(progress.best, dtype=data.like.dtype))
+    best = np.asarray(progress.best, dtype=data.like.dtype)
+    X = _exact.improve_rows(data, best)
     observers = [Bar(always=True)] if estimator.verbose else []
     start = start_for(problem.data, problem.M.project(X))
     result = host_result(solve(problem, DEFAULT_SOLVER, start, stop=Iterations(0), observers=observers))
     result = replace(result, X=X, status=status, iterations=progress.rounds)
-    return _exact.finish_on_support(problem, result, estimator.tol)
+    return _exact.finish_on_support(problem, result, estimator.tol, settled=X is not best)
 
 
 def with_solver(

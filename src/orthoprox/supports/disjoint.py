@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
 from orthoprox.supports.points import Points, at, orthonormalise
 
@@ -13,38 +13,97 @@ _STARTS = 12  # of the power methods for one column, by each of two rules
 _TURNS = 5  # of the truncated power method
 _POOL = 400  # features whose columns of C are looked at
 _SKETCH = 20  # random vectors that tell their lengths
+_SPARE = 3  # times as many of its largest entries tell how large a column is: other columns may have taken some rows
+_ENOUGH = 200  # of them, however many are allowed
+_DIGITS = 7  # of variances that are compared
 
 
-def one_by_one(C: Covariance, allowance: Allowance, X: Array) -> Points:
+def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 1) -> Points:
     """One column after the other on features that no other has, each the best of several truncated power methods.
 
     Half of them begin at the features that matter most to X among those left, half at those whose columns of C have the
-    largest sums over as many rows as are allowed.
+    largest sums over as many rows as are allowed. A total is shared out equally. For each allowance there are as many
+    candidates as variants, if features are left: they begin with the best first column, the second best, and so on.
     """
-    caps = allowance.caps if not allowance.slack else allowance.equal_caps().caps
-    Z, free = np.zeros((1, C.n, allowance.r)), np.ones(C.n, dtype=bool)
-    order = np.linalg.norm(C.product(X), axis=1)
-    pool = _long_columns(C)
-    columns = np.abs(C.columns(pool))
-    for j in sorted(range(allowance.r), key=lambda j: -caps[j]):
-        if np.count_nonzero(free) < caps[j]:
+    level = np.repeat(np.arange(len(allowances)), variants)
+    variant = np.tile(np.arange(variants), len(allowances))
+    caps = -np.sort(-_equal(allowances), axis=1)[level]
+    order = np.argsort(-_equal(allowances), axis=1, kind="stable")[level]
+    Z, free = np.zeros((len(level), C.n, allowances.r)), np.ones((len(level), C.n), dtype=bool)
+    sizes, pool = np.linalg.norm(C.product(X), axis=1), _long_columns(C)
+    rows, entries = _top(np.abs(C.columns(pool)), min(_SPARE * int(caps.max()), _ENOUGH))
+    there = np.ones(len(level), dtype=bool)
+    for j in range(allowances.r):
+        there &= free.sum(axis=1) >= caps[:, j]
+        if not there.any():
             break
-        sums = np.full(C.n, -1.0)
-        sums[pool] = np.sum(np.partition(columns[free], -caps[j], axis=0)[-caps[j] :], axis=0)
-        firsts = [np.argsort(-np.where(free, sizes, -1.0), kind="stable")[:_STARTS] for sizes in (order, sums)]
-        starts = np.unique(np.concatenate(firsts))
-        x = _units(C.n, starts[free[starts]])
-        for _ in range(_TURNS):
-            y = np.where(free[:, None], C.product(x), 0.0)
-            x = np.where(_top(np.abs(y), caps[j]), y, 0.0)
-            x /= np.maximum(np.linalg.norm(x, axis=0), np.finfo(x.dtype).tiny)
-        best = x[:, np.argmax(np.einsum("ij,ij->j", x, C.product(x)))]
-        Z[0, :, j] = best
-        free &= best == 0
-    X, _, _ = orthonormalise(np.where(Z != 0, Z, 0.0), Z != 0)
-    if len(X) == 0:  # fewer features than entries
-        return Points(X, X != 0, np.zeros(0))
-    return at(C, X, allowance)
+        sums = np.full((len(level), C.n), -1.0)
+        left = free[:, rows]
+        sums[:, pool] = np.einsum("tf,ktf->kf", entries, left & (np.cumsum(left, axis=1) <= caps[:, j, None, None]))
+        x = _columns(C, free, caps[:, j], (np.broadcast_to(sizes, sums.shape), sums))
+        x = _chosen(C, x, variant if j == 0 else 0 * variant)
+        Z[np.arange(len(level)), :, order[:, j]] = np.where(there[:, None], x, 0.0)
+        free &= x == 0
+    Z, _, found = orthonormalise(Z[there], Z[there] != 0)
+    level = level[there][found]
+    return at(C, Z, allowances.take(level), level)
+
+
+def splits(allowance: Allowance) -> list[Allowance]:
+    """Caps for columns that are found one after the other: equal parts of a total, and each half of the one before.
+
+    Equal parts may tear a large group of features apart, and no exchange of few entries puts it together again.
+    """
+    if not allowance.slack:
+        return [allowance]
+    r, caps = allowance.r, list(allowance.caps)
+    for place, j in enumerate(sorted(range(r), key=lambda j: -allowance.caps[j])):  # where most is allowed comes first
+        caps[j] = min(caps[j], max(1, round(allowance.total * 0.5 ** (place + 1) / (1 - 0.5**r))))
+    halved = Allowance(allowance.total, tuple(caps))
+    return [allowance.equal_caps(), Allowance(halved.total, halved.level())]
+
+
+def _equal(allowances: Allowances) -> Array:
+    """Caps, equal ones where a total is shared out."""
+    part = np.maximum(allowances.totals // allowances.r, 1)[:, None]
+    return np.where(allowances.slack[:, None], np.minimum(part, allowances.caps), allowances.caps)
+
+
+def _columns(C: Covariance, free: Array, caps: Array, sizes: tuple[Array, ...]) -> Array:
+    """Truncated power methods for a column of each candidate, from features that are large; shape (N, n, starts)."""
+    firsts = [np.argsort(-np.where(free, size, -2.0), axis=1, kind="stable")[:, :_STARTS] for size in sizes]
+    starts = np.concatenate(firsts, axis=1)
+    x = np.zeros((*free.shape, starts.shape[1]))
+    np.put_along_axis(x, starts[:, None, :], 1.0, axis=1)
+    few = Allowances(caps * x.shape[2], np.broadcast_to(caps[:, None], (len(caps), x.shape[2])))
+    for _ in range(_TURNS):
+        y = np.where(free[:, :, None], C.products(x), 0.0)
+        x = np.where(few.choose(np.abs(y)), y, 0.0)
+        x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(x.dtype).tiny)
+    return x
+
+
+def _chosen(C: Covariance, x: Array, place: Array) -> Array:
+    """The best of several columns or, of those with other variances, the second, and so on; shape (N, n)."""
+    values = np.einsum("kij,kij->kj", x, C.products(x))
+    scale = np.maximum(values.max(axis=1, keepdims=True), np.finfo(x.dtype).tiny)
+    values = -np.round(values / scale, _DIGITS)
+    order = np.argsort(values, axis=1, kind="stable")
+    values = np.take_along_axis(values, order, axis=1)
+    rank = np.concatenate([np.zeros((len(x), 1), dtype=int), np.cumsum(np.diff(values, axis=1) > 0, axis=1)], axis=1)
+    first = np.argmax(rank >= np.minimum(place, rank[:, -1])[:, None], axis=1)
+    every = np.arange(len(x))
+    return x[every, :, order[every, first]]
+
+
+def _top(columns: Array, most: int) -> tuple[Array, Array]:
+    """The rows of the largest entries of each column, and these entries, in falling order."""
+    rows = np.arange(len(columns))[:, None] + np.zeros(columns.shape[1], dtype=int)
+    if most < len(columns):
+        rows = np.argpartition(-columns, most - 1, axis=0)[:most]
+    entries = np.take_along_axis(columns, rows, axis=0)
+    order = np.argsort(-entries, axis=0, kind="stable")
+    return np.take_along_axis(rows, order, axis=0), np.take_along_axis(entries, order, axis=0)
 
 
 def _long_columns(C: Covariance) -> Array:
@@ -53,17 +112,3 @@ def _long_columns(C: Covariance) -> Array:
         return np.arange(C.n)
     sketch = C.product(np.random.default_rng(0).standard_normal((C.n, _SKETCH)))
     return np.sort(np.argsort(-np.linalg.norm(sketch, axis=1), kind="stable")[:_POOL])
-
-
-def _units(n: int, features: Array) -> Array:
-    """The unit vectors of some features as columns."""
-    E = np.zeros((n, len(features)))
-    E[features, np.arange(len(features))] = 1.0
-    return E
-
-
-def _top(sizes: Array, k: int) -> Array:
-    """A mask of the k largest of each column, not one more where some are equal."""
-    mask = np.zeros(sizes.shape, dtype=bool)
-    np.put_along_axis(mask, np.argpartition(-sizes, min(k, len(sizes)) - 1, axis=0)[:k], True, axis=0)
-    return mask

@@ -5,34 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowances
 from orthoprox.supports.apart import replace_columns, share_no_row
 from orthoprox.supports.moves import Moves, promising
 from orthoprox.supports.newton import Slots, maximise, restore, variance
-from orthoprox.supports.points import Points, advance, join, plane_gain
+from orthoprox.supports.points import Points, advance, join, places, plane_gain
 
-_STEPS = 4  # of Newton's method, to judge an exchange
+_FEW = 2  # steps of Newton's method on the columns that an exchange changes
+_STEPS = 3  # and on all columns
 _HOPE = 0.03  # of the variance: an estimate may be this far too low
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 
 
-def exchange(C: Array, points: Points, allowance: Allowance, tries: int, rounds: int, keep: int) -> Points:
+def exchange(C: Array, points: Points, allowances: Allowances, tries: int, rounds: int, keep: int | Array) -> Points:
     """Improve each point by its best exchange, again and again; the worse half is dropped until ``keep`` are left.
+
+    Levels are exchanged at once, each for itself.
 
     Parameters
     ----------
+    allowances : Allowances
+        Of each level.
     tries : int
         How many exchanges of each point are computed, those with the best estimates.
     rounds : int
         How often.
-    keep : int
-        How many points are followed to the end.
+    keep : int or array
+        How many points are followed to the end, of each level.
     """
     live = np.ones(len(points), dtype=bool)
     for _ in range(rounds):
         which = np.flatnonzero(live)
         some = points.take(which)
-        moved, owner = _neighbours(C, some, promising(C, some, allowance, tries, _HOPE))
+        moved, owner = _neighbours(C, some, promising(C, some, allowances.take(some.level), tries, _HOPE))
         if len(moved) == 0:
             break
         points, live = advance(points, moved, which[owner], _REAL, keep)
@@ -62,12 +67,19 @@ def _separate(C: Array, points: Points, S: Array, moves: Moves) -> Points:
 
 
 def _joint(C: Array, points: Points, S: Array, moves: Moves) -> tuple[Points, Array]:
-    """Points whose columns share rows, by joint Newton steps, and which of the moves they are."""
-    slots = Slots.of(S)
-    X, feasible = restore(_applied(C, points.X[moves.owner], moves), slots)
-    X, S, goals = X[feasible], S[feasible], points.values[moves.owner[feasible]]
-    X, values = maximise(C, X, slots.take(feasible), _STEPS, goals=goals)
-    return Points(X, S, values), np.flatnonzero(feasible)
+    """Points whose columns share rows, by joint Newton steps, and which of the moves they are.
+
+    First the columns of a move alone are improved, then all columns of the best move of each point.
+    """
+    owner = moves.owner
+    few = Slots.of(S & np.any(S != points.S[owner], axis=1)[:, None, :])
+    X, feasible = restore(_applied(C, points.X[owner], moves), few)
+    X, S, owner = X[feasible], S[feasible], owner[feasible]
+    X, values = maximise(C, X, few.take(feasible), _FEW)
+    order = np.lexsort((-values, owner))
+    best = order[places(owner[order]) == 0]
+    X, values = maximise(C, X[best], Slots.of(S[best]), _STEPS, goals=points.values[owner[best]])
+    return Points(X, S[best], values), np.flatnonzero(feasible)[best]
 
 
 def _applied(C: Array, X: Array, moves: Moves) -> Array:

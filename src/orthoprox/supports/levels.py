@@ -1,27 +1,32 @@
-"""Search level by level: solutions with few entries grow into those with more, beside fresh ones at each level."""
+"""Search at all levels at once: solutions with few entries grow into those with more, beside fresh ones."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from orthoprox._fields import replace
+from orthoprox._fields import cached_property, replace
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import DenseCovariance
-from orthoprox.supports.disjoint import one_by_one
+from orthoprox.supports.disjoint import one_by_one, splits
 from orthoprox.supports.exchange import exchange
-from orthoprox.supports.fresh import recreated, turned
-from orthoprox.supports.points import Points, join
+from orthoprox.supports.fresh import Draws, recreated, singles, turned
+from orthoprox.supports.points import Points, join, places
 from orthoprox.supports.progress import Progress
 
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 _STEPS = 4  # of Newton's method before points are compared
-_BETWEEN = 4  # fresh candidates at a total between two levels
-_SHARED = 1.5  # how many times more candidates are exchanged across columns: there are more exchanges to try
+_BETWEEN = 2  # fresh candidates of a total between two levels of caps, and those that enter the exchanges
+_ALONE = 2  # how many times more candidates enter the exchanges where there are no other levels
 _HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
+_VARIANTS = 3  # of columns one after the other
+_BARRED = 1e-9  # the size of an entry that would have to be zero: it comes last, that of least promise first
+_REFILLS = 2  # how often entries held at zero may be replaced
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,10 @@ class Effort:
     anew : int
         Candidates made from the best points, of which up to three columns are made anew.
     patience : int
-        How often in a row making anew may fail before the level ends, for each pair of columns beyond the first; half
-        as often where there are many entries.
+        How often more than once in a row making anew may fail before the level ends, for each pair of columns beyond
+        the first; half as often where there are many entries.
+    waves : int
+        How often points grow to the next level, and columns are made anew, at most.
     race : int
         Candidates that enter the exchanges.
     keep : int
@@ -47,12 +54,13 @@ class Effort:
         Rounds of exchanges.
     """
 
-    fresh: int = 24
-    anew: int = 40
+    fresh: int = 12
+    anew: int = 30
     patience: int = 1
-    race: int = 12
+    waves: int = 5
+    race: int = 8
     keep: int = 2
-    tries: int = 3
+    tries: int = 2
     rounds: int = 10
 
     def at(self, entries: int) -> Effort:
@@ -60,10 +68,37 @@ class Effort:
         share = min(1.0, _SIZE / entries)
         return replace(
             self,
-            fresh=max(6, round(share * self.fresh)),
-            anew=max(8, round(share * self.anew)),
-            race=max(3, round(share * self.race)),
+            fresh=min(self.fresh, max(6, round(share * self.fresh))),
+            anew=min(self.anew, max(8, round(share * self.anew))),
+            race=min(self.race, max(3, round(share * self.race))),
         )
+
+    def shared(self) -> Effort:
+        """The effort for a total, which begins with good points of equal caps."""
+        return replace(self, race=max(min(self.race, 3), 2 * self.race // 3))
+
+    def between(self) -> Effort:
+        """The effort for totals between two levels of caps."""
+        return replace(self, fresh=min(self.fresh, _BETWEEN), anew=0, race=_BETWEEN)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Allowances in rising order, each of which takes points from the one before, and how many candidates each has."""
+
+    allowances: Allowances
+    fresh: Array
+    anew: Array
+    race: Array
+
+    def __len__(self) -> int:
+        return len(self.fresh)
+
+    @staticmethod
+    def of(every: Sequence[Allowance], efforts: Sequence[Effort]) -> Levels:
+        """With an effort for each."""
+        numbers = [np.array([getattr(e, name) for e in efforts]) for name in ("fresh", "anew", "race")]
+        return Levels(Allowances.of(every), *numbers)
 
 
 def search_levels(
@@ -71,8 +106,10 @@ def search_levels(
 ) -> Points:
     """The best points with at most so many entries.
 
-    First with equal caps. Where columns may share out the total, those points are exchanged across columns at every
-    level, beside what the level before has grown to; so a total is never worse than equal parts of it.
+    All smaller numbers are searched at the same time: equal caps in steps of one and then, where columns may share out
+    the total, every total up to it, beginning with what equal caps have found. Points grow from each level to the next.
+    What a level finds depends on itself and on levels with fewer entries alone: so more never keeps less, and a total
+    is never worse than equal parts of it.
 
     Parameters
     ----------
@@ -85,133 +122,163 @@ def search_levels(
     progress : Progress
     """
     # Each has its own random numbers: the search for a total draws the same for its equal parts as one for these alone.
-    parts, wholes = (Search(C, V, effort, own, progress) for own in rng.spawn(2))
-    part: Points | None = None
-    whole: Points | None = None
-    for level in (allowance.equal_caps() if allowance.slack else allowance).grid():
-        if part is not None and progress.ends():
-            break
-        part = parts.level(part, level)
-        if allowance.slack:
-            whole = wholes.share_out(whole, part, allowance.with_total(level.total))
-    if whole is not None and np.count_nonzero(whole.S[0]) < allowance.total and not progress.ends():
-        whole = wholes.climb(whole, allowance)
-    return whole if whole is not None else part  # type: ignore[return-value]  # there is a level at least
+    for_parts, for_wholes = rng.spawn(2)
+    patience = 1 + effort.patience * max(0, allowance.r // 2 - 1)
+    caps = list((allowance.equal_caps() if allowance.slack else allowance).grid())
+    search = Search(C, V, Levels.of(caps, [effort.at(a.total) for a in caps]), effort, for_parts, progress)
+    parts = search.run(search.begin(), patience)
+    if not allowance.slack or progress.ends():
+        return parts.take(parts.level == len(caps) - 1)
+    totals = [allowance.with_total(total) for total in range(allowance.r, allowance.total + 1)]
+    efforts = [effort.at(a.total).shared() if a.total % a.r == 0 else effort.between() for a in totals]
+    wholes = Search(C, V, Levels.of(totals, efforts), effort, for_wholes, progress)
+    found = wholes.run(wholes.begin(parts), 1)
+    return found.take(found.level == len(totals) - 1)
+
+
+def refine(
+    C: Array,
+    V: Array,
+    points: Points,
+    allowance: Allowance,
+    effort: Effort,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> Points:
+    """Points from elsewhere, exchanged; then columns made anew while that pays.
+
+    There are no levels to make up for what is missed here, so that more points go on, and for longer.
+    """
+    effort = replace(effort, keep=effort.keep + 1, race=_ALONE * effort.race)
+    search = Search(C, V, Levels.of([allowance], [effort.at(allowance.total)]), effort, rng, progress)
+    patience = (effort.patience if allowance.few else effort.patience // 2) * (allowance.r // 2)
+    return search.run(search.exchange(points), patience)
 
 
 class Search:
-    """What the levels of a search have in common."""
+    """Points of several levels, searched at once."""
 
-    def __init__(self, C: Array, V: Array, effort: Effort, rng: np.random.Generator, progress: Progress) -> None:
-        self.C, self.V, self.effort, self.rng, self.progress = C, V, effort, rng, progress
-        self.turns: Array | None = None
+    def __init__(
+        self, C: Array, V: Array, levels: Levels, effort: Effort, rng: np.random.Generator, progress: Progress
+    ) -> None:
+        self.C, self.V, self.levels, self.effort, self.rng, self.progress = C, V, levels, effort, rng, progress
 
-    def level(self, below: Points | None, allowance: Allowance) -> Points:
-        """The points below grown to this level, and fresh ones, exchanged; then columns made anew while that pays.
+    def begin(self, parts: Points | None = None) -> Points:
+        """Fresh points of every level, exchanged: single features, turned principal components, and others.
 
-        With one entry a column the features of largest variance are best, and there is nothing to exchange.
+        These are columns one after the other, or points with equal caps, from which those with a total grow.
         """
-        effort, C = self.effort.at(allowance.total), self.C
-        grown = None if below is None else grow(C, below, allowance)
-        fresh = turned(C, self.V, allowance, effort.fresh, self._turns(allowance.r))
-        if allowance.total == allowance.r:
-            return self._offered(fresh.best(effort.keep))
-        apart = one_by_one(DenseCovariance(C), allowance, self.V[:, : allowance.r])
-        points = join(grown, fresh, apart, self._near(grown, allowance))
-        points = self._exchange(points, allowance, effort.race, effort.keep)
-        return self._anew(points, allowance, effort.keep, allowance.r // 2 - 1)
+        C, levels, r = self.C, self.levels, self.levels.allowances.r
+        alone = singles(np.diag(C), C, levels.allowances)
+        self._offer(alone)
+        turns = np.linalg.qr(self.rng.standard_normal((self.effort.fresh, r, r)))[0]
+        turns[0] = np.eye(r)
+        level = np.repeat(np.arange(len(levels)), np.where(self._open, levels.fresh, 0))
+        fresh = turned(C, self.V, levels.allowances, level, turns[places(level)])
+        if parts is None:
+            others = one_by_one(DenseCovariance(C), levels.allowances, self.V[:, :r], _VARIANTS)
+        else:  # level by level there are r entries more, or fewer where caps are reached
+            counts = parts.S.sum(axis=(1, 2))
+            sources = np.searchsorted(np.unique(counts), levels.allowances.totals, side="right") - 1
+            others = join(grow(C, _at_levels(parts, sources), levels.allowances), self._halved())
+        return self.exchange(join(alone, fresh, others))
 
-    def refine(self, points: Points, allowance: Allowance) -> Points:
-        """Points from elsewhere, exchanged; then columns made anew while that pays.
+    def _halved(self) -> Points:
+        """Columns one after the other, with caps of which each is half the one before, at the fuller levels."""
+        allowances = self.levels.allowances
+        goals = np.flatnonzero(self.levels.anew > 0)
+        every = [Allowance(int(allowances.totals[i]), tuple(map(int, allowances.caps[i]))) for i in goals]
+        caps = Allowances.of([splits(allowance)[-1] for allowance in every])
+        found = one_by_one(DenseCovariance(self.C), caps, self.V[:, : allowances.r])
+        points = Points(found.X, found.X != 0, found.values, goals[found.level])
+        return grow(self.C, points, allowances)
 
-        There are no levels to make up for what is missed here, so that more points go on, and for longer.
+    @cached_property
+    def _open(self) -> Array:
+        """Whether there is something to search: with one entry a column the features of largest variance are best."""
+        return self.levels.allowances.totals > self.levels.allowances.r
+
+    def run(self, best: Points, patience: int) -> Points:
+        """Grow points from level to level and make columns anew, until every level has failed so often in a row.
+
+        A level goes on when it, or the one that it takes points from, has found more. After so many waves points
+        still grow where those below have changed.
         """
-        keep = self.effort.keep + 1
-        return self._anew(self._exchange(points, allowance, self.effort.race, keep), allowance, keep, allowance.r // 2)
-
-    def _near(self, grown: Points | None, allowance: Allowance) -> Points | None:
-        """Points like those that have grown, with some columns made anew."""
-        if grown is None:
-            return None
-        return recreated(self.C, self.V, grown, allowance, self.effort.at(allowance.total).anew, self.rng)
-
-    def _anew(self, points: Points, allowance: Allowance, keep: int, pairs: int) -> Points:
-        """Make columns anew until that fails several times; more pairs of columns have more sets to try."""
-        effort, failed = self.effort.at(allowance.total), 0
-        most = (effort.patience if allowance.few else effort.patience // 2) * pairs
-        while failed < most and not self.progress.ends():
-            anew = recreated(self.C, self.V, points, allowance, effort.anew, self.rng)
-            if anew is None:
+        failed, changed = np.zeros(len(self.levels), dtype=int), np.zeros(len(self.levels), dtype=bool)
+        for wave in itertools.count():
+            anew = wave < self.effort.waves
+            below = np.concatenate([[False], changed[:-1]])
+            active = self._open & (below | ((failed < patience) & anew))
+            if not active.any() or self.progress.ends():
                 break
-            before = points.values[0]
-            points = join(points, self._exchange(anew, allowance, effort.race, keep)).best(keep)
-            failed = 0 if points.values[0] > before * (1 + 1e-7) else failed + 1
-        return points
+            before = best.first(len(self.levels))
+            found = self._wave(best, active, anew=anew)
+            best = best if found is None else join(best, found).best(self.effort.keep)
+            changed = best.first(len(self.levels)) > before * (1 + _REAL)
+            failed = np.where(changed, 0, failed + active)
+        return best
 
-    def share_out(self, below: Points | None, part: Points, allowance: Allowance) -> Points:
-        """Exchange across columns: what was below, points with equal caps, and fresh ones."""
-        if allowance.total == allowance.r:
-            return part
-        grown = None if below is None else self.climb(below, allowance)
-        part = Points(part.X, allowance.choose(np.abs(part.X) + part.S), part.values)
-        effort = self.effort.at(allowance.total)
-        others = turned(self.C, self.V, allowance, effort.fresh, self._turns(allowance.r))
-        near = self._near(join(grown, part), allowance)
-        race = round(_SHARED * effort.race)
-        return self._exchange(join(grown, part, others, near), allowance, race, effort.keep)
+    def _wave(self, best: Points, active: Array, *, anew: bool) -> Points | None:
+        """What points become that have grown from levels below, and those made from them and from the best."""
+        allowances = self.levels.allowances
+        moved = _at_levels(best, np.where(active, np.arange(len(active)) - 1, -1))
+        grown = grow(self.C, moved, allowances) if len(moved) else None
+        base = join(best.take(active[best.level]), grown)
+        base = base.take(np.argsort(base.level, kind="stable"))
+        near = None
+        if anew:
+            draws = Draws.of(self.rng, self.effort.anew, self.V.shape[1], allowances.r)
+            near = recreated(self.C, self.V, base, allowances, np.where(active, self.levels.anew, 0), draws)
+        return None if grown is None and near is None else self.exchange(join(grown, near))
 
-    def climb(self, below: Points, allowance: Allowance) -> Points:
-        """What was below with one entry more at a time.
-
-        One point goes on, whatever the last total is: so every total passes through the same points.
-        """
-        below, entries = below.best(1), int(np.count_nonzero(below.S[0]))
-        for total in range(entries + 1, allowance.total + 1):
-            level = allowance.with_total(total)
-            others = turned(self.C, self.V, level, _BETWEEN, self._turns(level.r))
-            below = self._exchange(join(grow(self.C, below, level), others), level, 1 + _BETWEEN // 2, 1)
-        return below
-
-    def _exchange(self, points: Points, allowance: Allowance, race: int, keep: int) -> Points:
+    def exchange(self, points: Points) -> Points:
         """The best of the points, improved and exchanged; the worst are dropped before that, and after a first step."""
-        effort, C = self.effort, self.C
+        effort, C, race, keep = self.effort, self.C, self.levels.race, self.effort.keep
         points = points.best(_HEAT * race).improve(C, 1).best(_HEAT * race // 2)
         points = points.improve(C, _STEPS - 1).best(race)
         if self.progress.tick():
-            points = exchange(C, points, allowance, effort.tries, effort.rounds, keep)
-        return self._offered(self._refilled(points.best(keep), allowance))
+            points = exchange(C, points, self.levels.allowances, effort.tries, effort.rounds, keep)
+        points = self._refilled(points.best(keep))
+        self._offer(points)
+        return points
 
-    def _refilled(self, points: Points, allowance: Allowance) -> Points:
-        """The points, or better ones with other entries in place of those that constraints hold at zero.
+    def _refilled(self, points: Points) -> Points:
+        """The points, and better ones with other entries in place of those that constraints hold at zero.
 
         Two columns may take the same row, of which one loses it again: the next turn finds another one for that.
         """
-        for _ in range(allowance.r):
-            if np.count_nonzero(points.X) == np.count_nonzero(points.S):
+        held = points
+        for _ in range(_REFILLS):
+            held = held.take(np.any((held.X != 0) != held.S, axis=(1, 2)))
+            if len(held) == 0:
                 break
-            filled = grow(self.C, Points(points.X, points.X != 0, points.values), allowance).improve(self.C, _STEPS)
-            if not np.max(filled.values) > points.values[0] * (1 + _REAL):
-                break
-            points = join(filled, points).best(len(points))
+            X = held.X
+            held = grow(self.C, Points(X, X != 0, held.values, held.level), self.levels.allowances)
+            held = held.improve(self.C, _STEPS)
+            points = join(points, held)
         return points
 
-    def _offered(self, points: Points) -> Points:
-        self.progress.offer(points)
-        return points
-
-    def _turns(self, r: int) -> Array:
-        """The same random turns at every level."""
-        if self.turns is None:
-            self.turns = np.linalg.qr(self.rng.standard_normal((self.effort.fresh, r, r)))[0]
-            self.turns[0] = np.eye(r)
-        return self.turns
+    def _offer(self, points: Points) -> None:
+        """Points of smaller levels may be taken too."""
+        self.progress.offer(points.take(np.argsort(-points.values, kind="stable")[:1]))
 
 
-def grow(C: Array, points: Points, allowance: Allowance) -> Points:
-    """The same points with larger supports: the entries of largest gain enter."""
+def _at_levels(points: Points, sources: Array) -> Points:
+    """Points as those of other levels: of each level those that its source has, none where that is negative."""
+    goal, which = np.nonzero(sources[:, None] == points.level)
+    points = points.take(which)
+    return Points(points.X, points.S, points.values, goal)
+
+
+def grow(C: Array, points: Points, allowances: Allowances) -> Points:
+    """The same points with larger supports: the entries of largest gain enter.
+
+    Where too few have any, others fill the support that are zero for now. Their order must not be that of the features,
+    on which the result would depend.
+    """
     values = points.worth(C)
-    free = values.owners == 0
     gain = np.where(points.S, 0.0, values.gain)
+    gain = np.where(values.owners > 0, _BARRED / (1.0 + gain), gain)
     top = 2.0 * (1.0 + np.max(gain, axis=(1, 2), keepdims=True))
-    sizes = np.where(points.S, top + np.abs(points.X), np.where(free, gain, 0.0))
-    return Points(points.X, allowance.choose(sizes), points.values)
+    sizes = np.where(points.S, top + np.abs(points.X), gain)
+    return Points(points.X, allowances.take(points.level).choose(sizes), points.values, points.level)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowances
 from orthoprox.supports.newton import Slots
-from orthoprox.supports.points import Points, Worth, plane_gain
+from orthoprox.supports.points import Points, Worth, places, plane_gain
 
+_ROWS = 10  # of each column that an entry may go to, those of largest gain
+_DEAR = 1e100  # what the last entry of a column costs
 _NONE = -1  # in place of the second entry of a move that has one
 
 
@@ -49,39 +51,63 @@ class Moves:
         return S
 
 
-def promising(C: Array, points: Points, allowance: Allowance, tries: int, hope: float) -> Moves:
+def promising(C: Array, points: Points, allowances: Allowances, tries: int, hope: float) -> Moves:
     """The few moves of each point with the best estimates; none that would lose more than a share of the variance."""
     values, slots = points.worth(C), Slots.of(points.S)
-    swaps = _swap_table(C, points, values, slots)
-    owner = np.argmax(points.S[:, :, None, :] & (values.apart > 0)[:, None, :, :], axis=3)  # the first of them
-    free = np.where(values.owners.transpose(0, 2, 1)[slots.index, slots.columns] > 0, -np.inf, swaps)
-    kinds = [_swaps(free, slots, tries), _takeovers(swaps, free, slots, values, owner, tries)]
-    if allowance.slack:
-        kinds += _shifts(values, points.S, owner, allowance, tries)
+    table = _SwapTable(C, points, values, slots)
+    free = table.into(np.where(values.owners > 0, -np.inf, values.gain))
+    kinds = [_swaps(free, slots, tries), _takeovers(table, free, points.S, tries)]
+    slack = allowances.slack
+    if slack.any():
+        kinds += _shifts(values, points.S, np.flatnonzero(slack), allowances.caps, tries)
     every = Moves(
         *(np.concatenate([getattr(k, name) for k in kinds]) for name in ("owner", "estimate", "leave", "enter"))
     )
     every = every.take(every.estimate > -hope * points.values[every.owner])
     order = np.lexsort((-every.estimate, every.owner))
-    whose = every.owner[order]
-    place = np.arange(len(order)) - np.searchsorted(whose, whose)
-    return every.take(order[place < tries])
+    return every.take(order[places(every.owner[order]) < tries])
 
 
-def _swap_table(C: Array, points: Points, values: Worth, slots: Slots) -> Array:
-    """What a column gains when a slot (i, j) goes to row l: shape (N, p, n); minus infinity where l is taken."""
-    k, rows, columns = slots.index, slots.rows, slots.columns
-    x, d = points.X[k, rows, columns], np.diag(C)
-    lam = values.lam[k, columns][:, :, None]
-    left = lam - values.loss[k, rows, columns][:, :, None]
-    short = np.sqrt(np.maximum(1.0 - x * x, 1e-9))[:, :, None]
-    g = (values.G.transpose(0, 2, 1)[k, columns] - C[rows] * x[:, :, None]) / short
-    table = left - lam + plane_gain(left, d, g)
-    alone = points.S.sum(axis=1)[k, columns] == 1
-    if alone.any():
-        table = np.where(alone[:, :, None], d - lam, table)
-    table[points.S.transpose(0, 2, 1)[k, columns]] = -np.inf
-    return table
+@dataclass(frozen=True, eq=False)
+class _Swaps:
+    """What columns gain when a slot goes to another row, for a few rows of each column."""
+
+    rows: Array
+    """Shape (N, p, m)."""
+    gains: Array
+    """Minus infinity where there is no such swap."""
+
+
+class _SwapTable:
+    """Swaps of the slots of points."""
+
+    def __init__(self, C: Array, points: Points, values: Worth, slots: Slots) -> None:
+        self.C, self.values, self.slots = C, values, slots
+        k, columns = slots.index, slots.columns
+        x = points.X[k, slots.rows, columns]
+        lam = values.lam[k, columns]
+        self.x, self.lam = x[:, :, None], lam[:, :, None]
+        self.left = np.where(slots.real, lam - values.loss[k, slots.rows, columns], 0.0)[:, :, None]
+        self.short = np.sqrt(np.maximum(1.0 - x * x, 1e-9))[:, :, None]
+        self.alone = points.S.sum(axis=1)[k, columns] == 1
+
+    def into(self, promise: Array) -> _Swaps:
+        """Swaps into the rows that promise most in each column; promises of rows left out are minus infinity."""
+        slots, most = self.slots, min(_ROWS, promise.shape[1])
+        promise = promise.transpose(0, 2, 1)
+        if most < promise.shape[2]:
+            rows = np.argpartition(-promise, most - 1, axis=2)[:, :, :most]
+            promise = np.take_along_axis(promise, rows, axis=2)
+        else:
+            rows = np.broadcast_to(np.arange(most), promise.shape)
+        k, columns = slots.index, slots.columns
+        rows, there = rows[k, columns], (promise > -np.inf)[k, columns] & slots.real[:, :, None]
+        d = np.diag(self.C)[rows]
+        g = self.values.G[k[:, :, None], rows, columns[:, :, None]] - self.C[slots.rows[:, :, None], rows] * self.x
+        gains = self.left - self.lam + plane_gain(self.left, d, g / self.short)
+        if self.alone.any():
+            gains = np.where(self.alone[:, :, None], d - self.lam, gains)
+        return _Swaps(rows, np.where(there, gains, -np.inf))
 
 
 def _best(table: Array, tries: int) -> tuple[Array, Array, Array, Array]:
@@ -104,41 +130,44 @@ def _pair(i: Array, j: Array, i2: Array | None = None, j2: Array | None = None) 
     return np.stack([i, j, none if i2 is None else i2, none if j2 is None else j2], axis=-1).reshape(-1, 2, 2)
 
 
-def _swaps(free: Array, slots: Slots, tries: int) -> Moves:
+def _swaps(free: _Swaps, slots: Slots, tries: int) -> Moves:
     """One entry of a column for another one."""
-    k, s, row, value = _best(free, tries)
+    k, s, place, value = _best(free.gains, tries)
     j = slots.columns[k, s]
-    return Moves(k, value, _pair(slots.rows[k, s], j), _pair(row, j))
+    return Moves(k, value, _pair(slots.rows[k, s], j), _pair(free.rows[k, s, place], j))
 
 
-def _takeovers(swaps: Array, free: Array, slots: Slots, values: Worth, owner: Array, tries: int) -> Moves:
+def _takeovers(table: _SwapTable, free: _Swaps, S: Array, tries: int) -> Moves:
     """A column takes a row from another one, which takes a free one in its place."""
-    N, p, _ = swaps.shape
-    rows, columns, index = slots.rows, slots.columns, slots.index
-    instead = np.argmax(free, axis=2)
-    price = np.take_along_axis(free, instead[:, :, None], axis=2)[:, :, 0]
-    slot = np.full(owner.shape, -1)
-    slot[index, rows, columns] = np.arange(p)
-    seller = np.take_along_axis(slot, owner, axis=2)  # (N, n, r): the slot (l, owner)
-    single = (values.owners == 1) & (seller >= 0)
-    cost = np.where(single, np.take_along_axis(price, seller.reshape(N, -1), axis=1).reshape(seller.shape), -np.inf)
-    k, s, row, value = _best(swaps + cost.transpose(0, 2, 1)[index, columns], tries)
-    j = columns[k, s]
-    a, new = owner[k, row, j], instead[k, seller[k, row, j]]
-    return Moves(k, value, _pair(rows[k, s], j, row, a), _pair(row, j, new, a))
+    slots, values = table.slots, table.values
+    k, columns = slots.index, slots.columns
+    taken = table.into(np.where(values.owners == 1, values.gain, -np.inf))
+    instead = np.argmax(free.gains, axis=2)
+    price = np.take_along_axis(free.gains, instead[:, :, None], axis=2)[:, :, 0]
+    instead = np.take_along_axis(free.rows, instead[:, :, None], axis=2)[:, :, 0]
+    slot = np.zeros(S.shape, dtype=int)
+    slot[k, slots.rows, columns] = np.arange(slots.rows.shape[1])
+    K = k[:, :, None]
+    seller = np.argmax(S[K, taken.rows] & (values.apart > 0)[k, columns][:, :, None, :], axis=3)  # a column
+    sold = slot[K, taken.rows, seller]  # its slot
+    which, s, place, value = _best(taken.gains + price[K, sold], tries)
+    row, j, a = taken.rows[which, s, place], columns[which, s], seller[which, s, place]
+    new = instead[which, sold[which, s, place]]
+    return Moves(which, value, _pair(slots.rows[which, s], j, row, a), _pair(row, j, new, a))
 
 
-def _shifts(values: Worth, S: Array, owner: Array, allowance: Allowance, tries: int) -> list[Moves]:
-    """An entry of one column for one of another, and rows that change their column."""
+def _shifts(values: Worth, S: Array, which: Array, caps: Array, tries: int) -> list[Moves]:
+    """An entry of one column for one of another, and rows that change their column, of some points."""
+    S, gain, barred, apart = S[which], values.gain[which], values.owners[which], values.apart[which]
     counts = S.sum(axis=1)[:, None, :]
-    gain, barred = values.gain, values.owners
-    loss = np.where(counts > 1, values.loss, np.inf)
-    room = counts < np.asarray(allowance.caps)
+    loss = np.where(counts > 1, values.loss[which], np.inf)
+    room = counts < caps[which][:, None, :]
     k, i, j, lost = _best(-loss, tries)
     other, row, q, gained = _best(np.where((barred > 0) | ~room, -np.inf, gain), tries)
     a, b = np.nonzero((k[:, None] == other) & (j[:, None] != q))
-    across = Moves(k[a], lost[a] + gained[b], _pair(i[a], j[a]), _pair(row[b], q[b]))
-    there = np.take_along_axis(loss, owner, axis=2)
-    known = (barred == 1) & room & np.isfinite(there)
-    k, row, q, value = _best(np.where(known, gain - np.where(known, there, 0.0), -np.inf), tries)
-    return [across, Moves(k, value, _pair(row, owner[k, row, q]), _pair(row, q))]
+    across = Moves(which[k[a]], lost[a] + gained[b], _pair(i[a], j[a]), _pair(row[b], q[b]))
+    # What the column that shares no row with q loses in row l: there is one where one bars it.
+    price = np.where(S, np.minimum(loss, _DEAR), 0.0) @ apart
+    k, row, q, value = _best(np.where((barred == 1) & room, gain - price, -np.inf), tries)
+    owner = np.argmax(S[k, row] & (apart[k, q] > 0), axis=1)
+    return [across, Moves(which[k], value, _pair(row, owner), _pair(row, q))]

@@ -23,6 +23,9 @@ _FLAT = 1e-7  # of the value: after a step that gains less, the next one would g
 _PROMISE = 4.0  # a Newton step may gain this many times what its model says
 
 
+Normals = tuple[Array, Array]
+
+
 @lru_cache
 def _pairs(r: int) -> tuple[Array, Array]:
     return np.triu_indices(r)
@@ -30,22 +33,39 @@ def _pairs(r: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The entries of N supports with p entries each, as rows and columns of shape (N, p)."""
+    """The entries of N supports with at most p entries each, as rows and columns of shape (N, p).
+
+    Where a support has fewer, the last slots are not real: they are an entry off the support, on which nothing acts.
+    """
 
     rows: Array
     columns: Array
+    real: Array
     r: int
 
     @staticmethod
     def of(S: Array) -> Slots:
-        """The entries of masks, shape (N, n, r), that all have the same number of entries."""
-        N, _, r = S.shape
-        _, rows, columns = np.nonzero(S)
-        p = len(rows) // max(N, 1)
-        return Slots(rows.reshape(N, p), columns.reshape(N, p), r)
+        """The entries of masks, shape (N, n, r)."""
+        N, n, r = S.shape
+        flat = S.reshape(N, n * r)
+        counts = flat.sum(axis=1)
+        p = int(counts.max(initial=0))
+        k, entries = np.nonzero(flat)
+        real = np.arange(p) < counts[:, None]
+        if len(k) == N * p:
+            index = entries.reshape(N, p)
+        else:
+            index = np.repeat(np.argmin(flat, axis=1)[:, None], p, axis=1)
+            index[real] = entries
+        return Slots(index // r, index % r, real, r)
 
     def take(self, which: Array) -> Slots:
-        return Slots(self.rows[which], self.columns[which], self.r)
+        return Slots(self.rows[which], self.columns[which], self.real[which], self.r)
+
+    def trimmed(self) -> Slots:
+        """Without the last slots that no support has."""
+        p = int(self.real.sum(axis=1).max(initial=0))
+        return Slots(self.rows[:, :p], self.columns[:, :p], self.real[:, :p], self.r)
 
     @property
     def pairs(self) -> tuple[Array, Array]:
@@ -56,7 +76,8 @@ class Slots:
     def sides(self) -> tuple[Array, Array]:
         """Whether an entry lies in the first or the second column of a pair, shape (N, q, p)."""
         a, b = self.pairs
-        return self.columns[:, None, :] == a[:, None], self.columns[:, None, :] == b[:, None]
+        columns = np.where(self.real, self.columns, -1)[:, None, :]
+        return columns == a[:, None], columns == b[:, None]
 
     @cached_property
     def index(self) -> Array:
@@ -64,7 +85,7 @@ class Slots:
 
     def gather(self, W: Array) -> Array:
         """The entries of W, shape (N, n, r), on the supports."""
-        return W[self.index, self.rows, self.columns]
+        return np.where(self.real, W[self.index, self.rows, self.columns], 0.0)
 
     def add(self, X: Array, d: Array) -> Array:
         """X with d, shape (N, p), added on the supports."""
@@ -84,6 +105,12 @@ class Slots:
         first, second = self.sides
         return first * R[:, b] + second * R[:, a]
 
+    def normals(self, X: Array) -> Normals:
+        """The Jacobian J of the constraints and the inverse of JJ'."""
+        J = self.jacobian(X)
+        G = _gram(J)
+        return J, solve(G, np.broadcast_to(np.eye(G.shape[1]), G.shape))
+
 
 def maximise(C: Array, X: Array, slots: Slots, steps: int, *, goals: Array | None = None) -> tuple[Array, Array]:
     """Improve tr(X'CX) over orthonormal X with these supports; return points and values.
@@ -102,21 +129,29 @@ def maximise(C: Array, X: Array, slots: Slots, steps: int, *, goals: Array | Non
     goals : array, shape (N,), optional
         Values that a point has to exceed to be of use. It is given up where the model of a step promises less.
     """
+    counts = slots.real.sum(axis=1)
+    small = 2 * counts <= slots.real.shape[1]
+    if small.any() and not small.all():  # for which half as many slots are enough
+        Y, found = X.copy(), np.empty(len(X))
+        for some in (small, ~small):
+            own = None if goals is None else goals[some]
+            Y[some], found[some] = maximise(C, X[some], slots.take(some).trimmed(), steps, goals=own)
+        return Y, found
     model = _Model(C, slots)
     values, radius = variance(C, X), np.full(len(X), _RADIUS)
     live, bent, part = np.arange(len(X)), np.zeros(len(X), dtype=bool), slots
     X = X.copy()
     for _ in range(steps):
-        d, inverse, bent[live], promise = model.step(X[live], part, live, bent[live])
+        d, normals, bent[live], promise = model.step(X[live], part, live, bent[live])
         if goals is not None:
             hope = values[live] + _PROMISE * promise > goals[live]
             if not hope.all():
-                live, part, d, inverse = live[hope], part.take(hope), d[hope], inverse[hope]
+                live, part, d, normals = live[hope], part.take(hope), d[hope], (normals[0][hope], normals[1][hope])
             if len(live) == 0:
                 break
         length = np.linalg.norm(d, axis=1)
         d *= np.minimum(1.0, radius[live] / np.maximum(length, 1e-300))[:, None]
-        Y, feasible = restore(part.add(X[live], d), part, inverse)
+        Y, feasible = restore(part.add(X[live], d), part, normals)
         new = variance(C, Y)
         better = feasible & (new > values[live])
         gained = np.where(better, new - values[live], 0.0)
@@ -136,13 +171,13 @@ def variance(C: Array, X: Array) -> Array:
     return np.einsum("kij,kij->k", X, C @ X)
 
 
-def restore(X: Array, slots: Slots, inverse: Array | None = None, accuracy: float = _FEASIBLE) -> tuple[Array, Array]:
+def restore(X: Array, slots: Slots, normals: Normals | None = None, accuracy: float = _FEASIBLE) -> tuple[Array, Array]:
     """Orthonormal points near X with the same supports, by Gauss-Newton steps, and where that succeeded.
 
     Parameters
     ----------
-    inverse : array, shape (N, q, p), optional
-        The transposed pseudo-inverse of the Jacobian near X, with which the first steps are taken.
+    normals : pair of arrays, optional
+        What ``Slots.normals`` gives near X, with which the first steps are taken.
     accuracy : float
         The largest entry of X'X - I.
     """
@@ -157,16 +192,17 @@ def restore(X: Array, slots: Slots, inverse: Array | None = None, accuracy: floa
             break
         if not going.all():
             off, c, part = off[going], c[going], part.take(going)
-        if inverse is None or i >= _CHORDS:
-            J = part.jacobian(X[off])
-            K = _solve(_gram(J), J)
-        else:
-            K = inverse[off]
-        X[off] = part.add(X[off], -np.einsum("kqp,kq->kp", K, c))
+        J, G = part.normals(X[off]) if normals is None or i >= _CHORDS else (normals[0][off], normals[1][off])
+        X[off] = part.add(X[off], -_times(_times(c, G), J))
     return X, feasible
 
 
-def _solve(A: Array, B: Array) -> Array:
+def _times(c: Array, J: Array) -> Array:
+    """J'c for each of several, c of shape (N, q) and J of shape (N, q, p)."""
+    return np.asarray((c[:, None, :] @ J)[:, 0])
+
+
+def solve(A: Array, B: Array) -> Array:
     """The solutions of A Y = B; zero where A is singular, so that nothing moves there."""
     try:
         return np.linalg.solve(A, B)
@@ -205,39 +241,52 @@ class _Model:
 
     def __init__(self, C: Array, slots: Slots) -> None:
         self.C = C
-        rows, columns = slots.rows, slots.columns
-        same = columns[:, :, None] == columns[:, None, :]
+        rows, columns, real = slots.rows, slots.columns, slots.real
+        same = (columns[:, :, None] == columns[:, None, :]) & (real[:, :, None] & real[:, None, :])
         self.blocks = C[rows[:, :, None], rows[:, None, :]] * same
-        self.shared = rows[:, :, None] == rows[:, None, :]
+        self.shared = (rows[:, :, None] == rows[:, None, :]) & (real[:, :, None] & real[:, None, :])
+        self.columns = (columns[:, :, None] == np.arange(slots.r)).astype(C.dtype)
         self.top = float(np.linalg.norm(C))
 
-    def step(self, X: Array, slots: Slots, which: Array, bent: Array) -> tuple[Array, Array, Array, Array]:
-        """A tangent step for each point, the pseudo-inverse of the Jacobian, where curvature is bad, and a promise."""
-        J, p = slots.jacobian(X), slots.rows.shape[1]
-        K = _solve(_gram(J), J)
-        N = J.transpose(0, 2, 1) @ K  # the projection onto the normal space
+    def step(self, X: Array, slots: Slots, which: Array, bent: Array) -> tuple[Array, Normals, Array, Array]:
+        """A tangent step for each point, the normals there, where curvature is bad, and what the step promises."""
+        J, G = normals = slots.normals(X)
         g = slots.gather(self.C @ X)
-        y = np.einsum("kqp,kp->kq", K, g)
-        g = g - np.einsum("kqp,kq->kp", J, y)
+        y = _times((J @ g[:, :, None])[:, :, 0], G)
+        g = g - _times(y, J)
         H = self._hessian(slots, y, which)
-        NH = N @ H
-        A = NH + NH.transpose(0, 2, 1) - H - NH @ N + self.top * N  # minus the Hessian on the tangent space
-        A[:, np.arange(p), np.arange(p)] += _SHIFT * self.top
         d = np.zeros_like(g)
-        if not bent.all():
-            d[~bent] = _solve(A[~bent], g[~bent, :, None])[:, :, 0]
+        straight = ~bent
+        if straight.all():
+            d = self._newton(H, J, g)
+        elif straight.any():
+            d[straight] = self._newton(H[straight], J[straight], g[straight])
         bent = bent | (np.einsum("kp,kp->k", d, g) < np.einsum("kp,kp->k", g, g) / (4 * self.top))
         if bent.any():
-            d[bent], definite = self._flip(A[bent], g[bent])
+            d[bent], definite = self._flip(H[bent], J[bent], G[bent], g[bent])
             bent[bent] = ~definite
-        d = d - np.einsum("kpq,kq->kp", N, d)
-        return d, K, bent, np.einsum("kp,kp->k", g, d)
+        d = d - _times(_times((J @ d[:, :, None])[:, :, 0], G), J)
+        return d, normals, bent, np.einsum("kp,kp->k", g, d)
 
-    def _flip(self, A: Array, g: Array) -> tuple[Array, Array]:
+    def _newton(self, H: Array, J: Array, g: Array) -> Array:
+        """The steps that solve for the second-order model in the tangent space: Newton's, with multipliers."""
+        N, q, p = J.shape
+        A = np.zeros((N, p + q, p + q))
+        A[:, :p, :p], A[:, p:, :p], A[:, :p, p:] = -H, J, J.transpose(0, 2, 1)
+        i = np.arange(p + q)
+        A[:, i[:p], i[:p]] += _SHIFT * self.top
+        A[:, i[p:], i[p:]] -= _RIDGE / self.top
+        b = np.zeros((N, p + q, 1))
+        b[:, :p, 0] = g
+        return solve(A, b)[:, :p, 0]
+
+    def _flip(self, H: Array, J: Array, G: Array, g: Array) -> tuple[Array, Array]:
         """Newton's steps with the absolute values of the curvatures, and where these were positive."""
-        e, V = _eigh(A)
-        g = np.einsum("kpq,kp->kq", V, g)
-        d = np.einsum("kpq,kq->kp", V, g / np.maximum(np.abs(e), 1e-6 * self.top))
+        N = J.transpose(0, 2, 1) @ (G @ J)  # the projection onto the normal space
+        NH = N @ H
+        e, V = _eigh(NH + NH.transpose(0, 2, 1) - H - NH @ N + self.top * N)  # minus the Hessian on the tangent space
+        g = _times(g, V)
+        d = (V @ (g / np.maximum(np.abs(e), 1e-6 * self.top))[:, :, None])[:, :, 0]
         return d, e[:, 0] > -1e-6 * self.top
 
     def _hessian(self, slots: Slots, y: Array, which: Array) -> Array:
@@ -245,6 +294,5 @@ class _Model:
         Lam = np.zeros((len(y), slots.r, slots.r))
         Lam[:, a, b] += y
         Lam[:, b, a] += y
-        k = slots.index[:, :, None]
-        mixed = Lam[k, slots.columns[:, :, None], slots.columns[:, None, :]]
-        return self.blocks[which] - self.shared[which] * mixed
+        E = self.columns[which]
+        return np.asarray(self.blocks[which] - self.shared[which] * (E @ Lam @ E.transpose(0, 2, 1)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
 from orthoprox.supports.apart import replace_columns, share_no_row
 from orthoprox.supports.newton import Slots, maximise, variance
 
+NONE = np.zeros(0, dtype=int)
+"""Nothing said."""
 _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DEPENDENT = 1e-8  # an eigenvalue of a Gram matrix of unit columns that counts as zero
 _FEASIBLE = 1e-8  # how far from orthonormal a point may be
@@ -21,25 +23,40 @@ _LEFT = 1e-3  # of a column that is made orthogonal to others: with less, the su
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Several orthonormal points with their supports and variances."""
+    """Several orthonormal points with their supports and variances, of one or several levels."""
 
     X: Array
     """Shape (N, n, r)."""
     S: Array
-    """Masks of the supports, the same number of entries in each; X may have zeros inside."""
+    """Masks of the supports; X may have zeros inside."""
     values: Array
+    level: Array = field(default_factory=lambda: NONE)
+    """Which allowance a point belongs to; the first if nothing is said."""
+
+    def __post_init__(self) -> None:
+        if self.level is NONE:
+            object.__setattr__(self, "level", np.zeros(len(self.X), dtype=int))
 
     def __len__(self) -> int:
         return len(self.X)
 
     def take(self, which: Array) -> Points:
-        return Points(self.X[which], self.S[which], self.values[which])
+        return Points(self.X[which], self.S[which], self.values[which], self.level[which])
 
-    def best(self, most: int) -> Points:
-        """The best few, none of them twice: equal values are taken for equal points, of which the first stays."""
-        rounded = _rounded(self.values)
-        _, first = np.unique(-rounded, return_index=True)
-        return self.take(first[:most])
+    def best(self, most: int | Array) -> Points:
+        """The best few of each level, sorted, none of them twice.
+
+        Equal values are taken for equal points, of which the first stays. ``most`` may be one number for each level.
+        """
+        order = _distinct(self.values, self.level)
+        level = self.level[order]
+        return self.take(order[places(level) < (most if isinstance(most, int) else most[level])])
+
+    def first(self, levels: int) -> Array:
+        """The best value of each level, of sorted points; minus infinity where there is none."""
+        values = np.full(levels, -np.inf)
+        np.maximum.at(values, self.level, self.values)
+        return values
 
     def worth(self, C: Array) -> Worth:
         """What their entries are worth."""
@@ -53,42 +70,63 @@ class Points:
             values[apart] = variance(C, X[apart])
         if not apart.all():
             X[~apart], values[~apart] = maximise(C, X[~apart], Slots.of(self.S[~apart]), steps)
-        return Points(X, self.S, values)
+        return Points(X, self.S, values, self.level)
+
+
+def places(level: Array) -> Array:
+    """The place of each within its level, for levels in rising order."""
+    return np.arange(len(level)) - np.searchsorted(level, level)
 
 
 def _rounded(values: Array) -> Array:
     """Values to compare: what rounding adds must not decide between points that are equally good."""
-    return np.round(values / max(float(np.max(np.abs(values), initial=0.0)), np.finfo(values.dtype).tiny), _DIGITS)
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(mantissa, _DIGITS), exponent)
 
 
 def join(*parts: Points | None) -> Points:
     """All points of several."""
     there = [part for part in parts if part is not None]
-    return Points(*(np.concatenate([getattr(part, name) for part in there]) for name in ("X", "S", "values")))
+    if len(there) == 1:
+        return there[0]
+    return Points(*(np.concatenate([getattr(part, name) for part in there]) for name in ("X", "S", "values", "level")))
 
 
-def advance(points: Points, moved: Points, owner: Array, least: float, keep: int) -> tuple[Points, Array]:
+def advance(points: Points, moved: Points, owner: Array, least: float, keep: int | Array) -> tuple[Points, Array]:
     """Move each point to the best of those it owns if that gains; drop the worse half until ``keep`` are left.
 
-    Returns the points and which of them have moved. Gains of less than the share ``least`` are rounding: of points that
-    are equally good the first one counts.
+    Each level for itself. Returns the points, sorted, and which of them have moved. Gains of less than the share
+    ``least`` are rounding: of points that are equally good the first one counts.
     """
+    order = np.lexsort((-_rounded(moved.values), owner))
+    order = order[places(owner[order]) == 0]
+    order = order[moved.values[order] > points.values[owner[order]] * (1 + least)]
+    which = owner[order]
     X, S, values, live = points.X.copy(), points.S.copy(), points.values.copy(), np.zeros(len(points), dtype=bool)
-    for i, c in enumerate(owner):
-        if moved.values[i] > values[c] * (1 + least):
-            X[c], S[c], values[c], live[c] = moved.X[i], moved.S[i], moved.values[i], True
-    first = np.arange(len(values))
-    if len(values) > keep:
-        first = np.argsort(-_rounded(values), kind="stable")[: max(keep, len(values) // 2)]
-    return Points(X, S, values).take(first), live[first]
+    X[which], S[which], values[which], live[which] = moved.X[order], moved.S[order], moved.values[order], True
+    order = _distinct(values, points.level)
+    level = points.level[order]
+    counts = np.bincount(points.level)[level]
+    first = order[places(level) < np.maximum(keep if isinstance(keep, int) else keep[level], counts // 2)]
+    return Points(X, S, values, points.level).take(first), live[first]
 
 
-def at(C: Covariance, X: Array, allowance: Allowance) -> Points:
-    """Points with supports as large as the allowance, on which their entries lie."""
+def _distinct(values: Array, level: Array) -> Array:
+    """The order by level and falling value, without those equal to one before them."""
+    rounded = _rounded(values)
+    order = np.lexsort((-rounded, level))
+    rounded, level = rounded[order], level[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (rounded[1:] != rounded[:-1]) | (level[1:] != level[:-1])
+    return np.asarray(order[new])
+
+
+def at(C: Covariance, X: Array, allowance: Allowance | Allowances, level: Array = NONE) -> Points:
+    """Points with supports as large as their allowance, on which their entries lie."""
     CX = C.products(X)
-    far = 2.0 * np.max(np.abs(CX), axis=(1, 2), keepdims=True)
+    far = 2.0 * np.max(np.abs(CX), axis=(1, 2), keepdims=True, initial=0.0)
     S = allowance.choose(np.where(X != 0, far + np.abs(X), np.abs(CX)))
-    return Points(X, S, np.einsum("kij,kij->k", X, CX))
+    return Points(X, S, np.einsum("kij,kij->k", X, CX), level)
 
 
 def orthonormalise(Z: Array, S: Array) -> tuple[Array, Array, Array]:

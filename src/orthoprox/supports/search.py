@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance, DenseCovariance
 from orthoprox.supports.exchange import exchange
-from orthoprox.supports.levels import Effort, Search, search_levels
+from orthoprox.supports.levels import Effort, refine, search_levels
 from orthoprox.supports.points import Points, at
 from orthoprox.supports.progress import Progress
 from orthoprox.supports.splice import search_splices, splice
 from orthoprox.supports.wide import entering_features, first_features, leading_vectors
 
 EFFORTS = {
-    "fast": Effort(fresh=8, anew=12, patience=0, race=5, keep=1, tries=2, rounds=5),
+    "fast": Effort(fresh=6, anew=12, patience=0, waves=1, race=4, keep=1, tries=2, rounds=5),
     "balanced": Effort(),
-    "thorough": Effort(fresh=64, anew=80, patience=4, race=32, keep=4, tries=6, rounds=20),
+    "thorough": Effort(fresh=32, anew=80, patience=3, waves=20, race=12, keep=4, tries=4, rounds=20),
 }
 """How far a search goes."""
 _INCLUDED = {"thorough": ("balanced", "thorough")}
@@ -58,7 +58,7 @@ def find_components(
     """Orthonormal X, shape (n, r), with few nonzeros and a large tr(X'CX).
 
     Few entries of few features are searched for level by level (``search_levels``), more by exchanging many at once
-    (``search_splices``) and, up to a hundred, then a few at a time (``Search.refine``); many features in working sets.
+    (``search_splices``) and, up to a hundred, then a few at a time (``refine``); many features in working sets.
     A total is never worse than equal parts of it, which are searched for first.
 
     Parameters
@@ -120,8 +120,8 @@ def _find(
         more = entering_features(C, X, inside, allowance)
         if len(more) == 0 or progress.ends():
             break
-        inside = np.union1d(inside, np.union1d(more, np.flatnonzero(np.any(X != 0, axis=1))))
-        part = _enter(C, inside, progress)
+        inside, before = np.union1d(inside, np.union1d(more, np.flatnonzero(np.any(X != 0, axis=1)))), inside
+        part = _enter(C, inside, progress, (before, part))
         progress.offer(_improve(part, X[inside], allowance, effort, progress))
 
 
@@ -152,7 +152,7 @@ def _search_many(
     points = search_splices(C, V, allowance, effort, rng, progress, parts)
     if not _is_joint(C.n, allowance):
         return points
-    return Search(C.dense(), V, effort, rng, progress).refine(points, allowance)
+    return refine(C.dense(), V, points, allowance, effort, rng, progress)
 
 
 def _improve(C: Covariance, X: Array, allowance: Allowance, effort: Effort, progress: Progress) -> Points:
@@ -162,16 +162,28 @@ def _improve(C: Covariance, X: Array, allowance: Allowance, effort: Effort, prog
     if _is_joint(C.n, allowance):
         points = points.improve(C.dense(), _STEPS)
     if _is_joint(C.n, allowance) and progress.tick():
-        points = exchange(C.dense(), points, allowance, effort.tries, effort.rounds, 1)
+        points = exchange(C.dense(), points, Allowances.of([allowance]), effort.tries, effort.rounds, 1)
     return points.best(1)
 
 
-def _enter(C: Covariance, inside: Array, progress: Progress) -> Covariance:
-    """The covariance of some features, among which the search goes on."""
+def _enter(
+    C: Covariance, inside: Array, progress: Progress, known: tuple[Array, Covariance] | None = None
+) -> Covariance:
+    """The covariance of some features, among which the search goes on; that of a part of them may be known."""
     every = len(inside) == C.n
     progress.features, progress.n = None if every else inside, C.n
-    part = C if every else C.restrict(inside)
-    return DenseCovariance(part.dense()) if part.n <= _FORMED else part
+    if len(inside) > _FORMED:
+        return C if every else C.restrict(inside)
+    if known is None:
+        return DenseCovariance((C if every else C.restrict(inside)).dense())
+    before, part = known
+    old = np.isin(inside, before, assume_unique=True)
+    new, D = np.flatnonzero(~old), np.empty((len(inside), len(inside)))
+    D[np.ix_(old, old)] = part.dense()
+    D[:, new] = C.cross(inside, inside[new])
+    D[new] = D[:, new].T
+    D[np.ix_(new, new)] = (D[np.ix_(new, new)] + D[np.ix_(new, new)].T) / 2
+    return DenseCovariance(D)
 
 
 def _cut(allowance: Allowance, n: int) -> Allowance:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance
+from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
-from orthoprox.supports.disjoint import one_by_one
+from orthoprox.supports.disjoint import one_by_one, splits
 from orthoprox.supports.fresh import polar
 from orthoprox.supports.levels import Effort
 from orthoprox.supports.points import Points, advance, at, join, orthonormalise, worth
@@ -18,6 +18,7 @@ _HYSTERESIS = (1.0, 4.0, 32.0)
 _CLIMB = 1  # power steps after an exchange; the next round goes on
 _TURNS = (5, 12)  # truncated power steps after which a fresh candidate is taken: supports still change
 _ROUNDS = 30  # of exchanges
+_FRESH = 2  # times as many fresh candidates as at one of several levels
 _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes a fraction of a second
 _REAL = 1e-5  # of the variance: what a power step may still gain is not an exchange's
 
@@ -80,7 +81,7 @@ def search_splices(
         The best points for equal parts of a total, with which the search begins; fresh ones are half as many then.
     """
     r = allowance.r
-    fresh = int(np.clip(_ENTRIES // (C.n * r), 2, effort.fresh))
+    fresh = int(np.clip(_ENTRIES // (C.n * r), 2, _FRESH * effort.fresh))
     fresh = fresh if parts is None else max(1, fresh // 2)
     turns = np.linalg.qr(rng.standard_normal((fresh, r, r)))[0]
     turns[0] = np.eye(r)
@@ -101,7 +102,7 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
         X = polar(Z)
-    taken.append(one_by_one(C, allowance, X[0]))
+    taken.append(at(C, one_by_one(C, Allowances.of(splits(allowance)), X[0]).X, allowance))
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))
     E[0, first, np.arange(allowance.r)] = 1.0
