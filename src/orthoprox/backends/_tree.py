@@ -77,9 +77,13 @@ def flatten(obj: Any) -> Tree:
     return Tree(leaves, build, shape, places)
 
 
-@functools.cache
-def field_names(kind: type) -> tuple[str, ...] | None:
+def field_names(kind: Any) -> tuple[str, ...] | None:
     """The names of the fields of a dataclass; None for any other class."""
+    return _field_names(kind)
+
+
+@functools.cache
+def _field_names(kind: Any) -> tuple[str, ...] | None:
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 

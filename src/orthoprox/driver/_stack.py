@@ -54,7 +54,7 @@ def stack(objects: Sequence[Any], move: Move, kind: Any) -> tuple[tuple[Array, .
     arrays: list[Array] = []
     axes: list[int | None] = []
     values, places = list(pattern.tree.leaves), []
-    for place, column in enumerate(zip(*rows, strict=True)):  # type: ignore[arg-type]
+    for place, column in enumerate(zip(*rows, strict=True)):
         first = column[0]
         if not is_array_api_obj(first) and all(leaf == first for leaf in column):
             continue
