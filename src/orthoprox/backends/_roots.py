@@ -59,7 +59,7 @@ def _operator() -> Any:
 def _works(device: Any, dtype: Any, size: int) -> bool:
     """Whether the kernel gives a known inverse root to rounding; what fails, fails here.
 
-    In float32 the larger kernel does not: the compiler takes its sums for matrix products and rounds them to TF32.
+    In float32 the larger one does not: it is off by as much as products in TF32 are, which a compiler may make of sums.
     """
     try:
         operator = _operator()

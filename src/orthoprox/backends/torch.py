@@ -1,4 +1,4 @@
-"""PyTorch: top-k, recorded steps, waiting for the device, moves back and forthm the host, numbers without a graph."""
+"""PyTorch: top-k, recorded steps, waiting for the device, moves to and from the host, numbers without a graph."""
 
 from __future__ import annotations
 
