@@ -88,7 +88,8 @@ and 60 x 3000, and mended after a look at colon, leukemia, arabidopsis and other
 rows under *held out* have seeds that were drawn after that. Later changes (no levels beyond 48 entries, the solver
 beside the search, columns that begin with features, candidates dropped early) were made with all rows in view and tried
 on other draws of such data; one held-out row had been behind truncated power before them. Those of the search at
-all levels at once were chosen on the first part of the table and on other draws, while times and variances of all rows were seen."""
+all levels at once were chosen on the first part of the table and on other draws, while times and variances of all
+rows were seen."""
 TITLES = {
     SEEN: "Data that constants were chosen on",
     LOOKED: "Data that were looked at",
