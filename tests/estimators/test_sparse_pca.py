@@ -267,12 +267,12 @@ CROWDED += np.random.default_rng(6).standard_normal((80, 20))
 def test_a_crowded_search_is_never_worse_than_the_solver_nor_a_total_than_its_parts(monkeypatch):
     singles = lambda C, allowance, *_: fresh.singles(C.diagonal, C.dense(), Allowances.of([allowance]))
     monkeypatch.setattr(search, "_search", singles)  # a search that finds next to nothing
-    caps, total = (SparsePCA(8, **wish).fit(CROWDED) for wish in ({"n_nonzero_per_component": 7}, {"n_nonzero": 56}))
-    solved = SparsePCA(8, n_nonzero_per_component=7, solver=caps._default_solver()).fit(CROWDED)
+    caps, total = (SparsePCA(8, **wish).fit(CROWDED) for wish in ({"n_nonzero_per_component": 6}, {"n_nonzero": 48}))
+    solved = SparsePCA(8, n_nonzero_per_component=6, solver=caps._default_solver()).fit(CROWDED)
     kept = [np.sum(one.explained_variance_) for one in (solved, caps, total)]
     assert kept == sorted(kept) and kept[1] > (1 + 1e-5) * kept[0]  # exchanges have gained
     monkeypatch.setattr("orthoprox.estimators.sparse_pca.is_crowded", lambda n, allowance: False)
-    alone = SparsePCA(8, n_nonzero=56).fit(CROWDED)
+    alone = SparsePCA(8, n_nonzero=48).fit(CROWDED)
     assert np.sum(alone.explained_variance_) < 0.9 * kept[0]
 
 

@@ -158,7 +158,7 @@ def _without_rounding(problem: Problem, active: ActivePoint) -> ActivePoint:
 def _budget(problem: Problem, X: Array, steps: int) -> Budget:
     root = math.sqrt(problem.M.r)
     scale = (problem.f.lipschitz or 1.0) * root
-    return Budget(steps=steps, radius=0.1 * root, tolerance=max(1e-10 * scale, rounding(X, scale)))
+    return Budget(steps=steps, radius=0.1 * root, tolerance=rounding(X, scale))
 
 
 def _move(problem: Problem, result: Result[Any], point: Point, z: Array) -> Result[Any]:
