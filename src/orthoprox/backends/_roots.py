@@ -11,6 +11,7 @@ import importlib
 from typing import Any
 
 import torch
+from torch import library
 
 LARGEST = 16
 """Rows of a matrix that fits the registers of a few warps."""
@@ -34,7 +35,7 @@ def _operator() -> Any:
     """The kernel as an operator of PyTorch's, which knows what it is for a stack; None without Triton."""
     try:
         kernels = importlib.import_module("orthoprox.backends._roots_triton")
-        register = torch.library.register_vmap
+        register = library.register_vmap
     except (ImportError, AttributeError):
         return None
 
@@ -46,7 +47,7 @@ def _operator() -> Any:
         kernels.inverse_root[grid](stack, root, residual, r, STEPS=steps, R=size, num_warps=1 if size == 8 else 4)
         return root, residual
 
-    operator = torch.library.custom_op("orthoprox::inverse_roots", launch, mutates_args=())
+    operator = library.custom_op("orthoprox::inverse_roots", launch, mutates_args=())
 
     def together(info: Any, axes: Any, gram: Any, steps: int) -> Any:
         return operator(gram.movedim(axes[0], 0), steps), (0, 0)
