@@ -7,6 +7,8 @@ XVENV   := .venv-backends
 # A pinned release: an open range may bring several gigabytes of GPU packages.
 TORCH   ?= torch==2.13.0
 JAX     ?= jax>=0.4.32
+# Its interpreter runs our kernels without a GPU.
+TRITON  ?= triton>=3.1; platform_system=='Linux'
 # Its test reads what AnnData itself writes.
 ANNDATA ?= anndata>=0.11
 # A comma would part the arguments of a call.
@@ -78,7 +80,7 @@ $(VENV)/.stamp: pyproject.toml
 	$(call MAKE_VENV,and its development tools,-e ".[dev]")
 
 $(XVENV)/.stamp: pyproject.toml
-	$(call MAKE_VENV,with PyTorch and JAX and Dask,"$(TORCH)" "$(JAX)" "$(ANNDATA)" -e ".[$(EXTRAS)]")
+	$(call MAKE_VENV,with PyTorch and JAX and Dask,"$(TORCH)" "$(TRITON)" "$(JAX)" "$(ANNDATA)" -e ".[$(EXTRAS)]")
 
 $(NVENV)/.stamp: PYTHON = $(shell .ci/python $(NEWEST))
 $(NVENV)/.stamp: pyproject.toml

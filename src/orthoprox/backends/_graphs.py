@@ -292,7 +292,7 @@ class Library:
         known = self._of(problem)
         key = (_identity(step), flatten(state).shape)
         owner = getattr(step, "__self__", None)
-        if key not in known and getattr(owner, "settled", False):
+        if key not in known and getattr(owner, "at_once", False):
             known[key] = Program(1.0)
         elif key not in known:
             known[key] = Program(0.0 if owner is None else self._long.get(owner, 0.0))

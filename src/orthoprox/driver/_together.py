@@ -161,8 +161,8 @@ class Mapped:
 class Steps:
     """Steps of one effort: what a program is known by."""
 
-    settled: ClassVar[bool] = True
-    """States keep their shape from the first one on, and steps take Python long: they are recorded at once."""
+    at_once: ClassVar[bool] = True
+    """Whether to record the first step: states have the shape that they keep, and a step by hand takes as long."""
 
     def __init__(self, mapped: Mapped, effort: int) -> None:
         self.mapped, self.effort = mapped, effort

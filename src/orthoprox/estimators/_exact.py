@@ -98,10 +98,14 @@ def improve_rows(data: Samples, X: Array) -> Array:
     return Y
 
 
-def finish_on_support(problem: Problem, result: Result[Any], tol: float, *, settled: bool = False) -> Result[Any]:
-    """Minimise f on the nonzeros of X, to the last digit, unless that was done; and measure it there."""
-    done = measure(problem, result, result.X) if settled else _minimise_on_support(problem, result, result.X != 0)
-    return _judge(problem, result, done, tol)
+def finish_on_support(problem: Problem, result: Result[Any], tol: float) -> Result[Any]:
+    """Minimise f on the nonzeros of X, to the last digit."""
+    return _judge(problem, result, _minimise_on_support(problem, result, result.X != 0), tol)
+
+
+def judge(problem: Problem, result: Result[Any], tol: float) -> Result[Any]:
+    """The result with what is measured at its X, which is least on its nonzeros already."""
+    return _judge(problem, result, measure(problem, result, result.X), tol)
 
 
 def measure(problem: Problem, result: Result[Any], X: Array) -> Result[Any]:

@@ -74,7 +74,8 @@ def search_run(
     start = start_for(problem.data, problem.M.project(X))
     result = host_result(solve(problem, DEFAULT_SOLVER, start, stop=Iterations(0), observers=observers))
     result = replace(result, X=X, status=status, iterations=progress.rounds)
-    return _exact.finish_on_support(problem, result, estimator.tol, settled=X is not best)
+    finish = _exact.finish_on_support if X is best else _exact.judge
+    return finish(problem, result, estimator.tol)
 
 
 def with_solver(
