@@ -132,6 +132,22 @@ def test_memory_stays_below_the_budget_where_files_are_the_blocks(tmp_path):
         open_rows(tmp_path, memory=5 * rows.source.largest)
 
 
+@pytest.mark.parametrize(("m", "budget"), [(500, 16_000_000), (3000, 20_000_000)])
+def test_memory_stays_below_the_budget_where_results_are_as_large_as_blocks(tmp_path, m, budget):
+    """The matrix of squares takes 2 MB, and the tree holds up to five of them; blocks take 0.3 and 1.8 MB."""
+    S = csr_array(random_array((16 * m, 500), density=0.1, rng=np.random.default_rng(4)))
+    for k in range(16):
+        save_npz(tmp_path / f"{k}.npz", S[m * k : m * (k + 1)], compressed=False)
+    rows = open_rows(tmp_path, memory=budget, form=True)
+    tracemalloc.start()
+    squares = rows.second.squares
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < budget
+    D = S.toarray() - S.toarray().mean(axis=0)
+    assert np.allclose(squares, D.T @ D, rtol=1e-12, atol=1e-12)
+
+
 def test_files_of_numpy_and_scipy_give_what_they_hold(tmp_path):
     D, S = dense(), sparse()
     np.save(tmp_path / "c.npy", D)

@@ -141,6 +141,13 @@ def check_shape(shape: Any, label: str) -> tuple[int, int]:
     return m, n
 
 
+def size_of(block: Any) -> int:
+    """The bytes of a block."""
+    if hasattr(block, "indptr"):
+        return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
+    return int(block.nbytes)
+
+
 def files_of(folder: Path, ending: str) -> tuple[Path, ...]:
     """The files of a folder by their names, numbers in them in the order of numbers: part.2 before part.10."""
 

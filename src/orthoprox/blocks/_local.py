@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from orthoprox.blocks._base import BlockSource
+from orthoprox.blocks._base import BlockSource, size_of
 from orthoprox.blocks._tasks import Task
 from orthoprox.blocks._traffic import Meter
-from orthoprox.blocks._tree import Tree
+from orthoprox.blocks._tree import GROUPS, Tree
 
 MOST_THREADS = 8
 
@@ -37,9 +37,14 @@ class Local:
         self._memory = memory
 
     def _width(self, task: Task) -> tuple[int, int]:
-        """How many threads work on a task, and how many blocks are in work: with each its copy and its result."""
-        each = task.copies(self._source.sparse) * self._source.largest + task.result(self._source.shape[1])
-        fits = max(1, self._memory // max(each, 1))
+        """How many threads work on a task, and how many blocks are in work: with each its copies and its result.
+
+        Besides, there is one result for each level of the tree that adds them up.
+        """
+        source, result = self._source, task.result(self._source.shape[1])
+        each = task.copies(source.sparse) * source.largest + 3 * result
+        levels = 1 if task.flat else min(source.count, GROUPS).bit_length() + 1
+        fits = max(1, (self._memory - levels * result) // max(each, 1))
         threads = min(max(2, os.cpu_count() or 1), MOST_THREADS, fits)
         return threads, min(threads + 1, fits)
 
@@ -104,13 +109,6 @@ def one_thread_each(threads: int) -> contextlib.AbstractContextManager[Any]:
 def _read_and_run(source: BlockSource, task: Task, i: int) -> tuple[Any, int]:
     block = source.read(i)
     return task(block, source.bounds[i]), size_of(block)
-
-
-def size_of(block: Any) -> int:
-    """The bytes of a block."""
-    if hasattr(block, "indptr"):
-        return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
-    return int(block.nbytes)
 
 
 @contextlib.contextmanager

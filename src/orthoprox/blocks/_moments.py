@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.blocks._base import is_sparse
+from orthoprox.blocks._base import is_sparse, size_of
 from orthoprox.blocks._tasks import Task
 
 DENSE = 0.08
@@ -93,7 +93,7 @@ class MomentsOf(Task):
             return merge(one, other)
 
     def result(self, n: int) -> int:
-        return 8 * (3 * n * n if self.whole else n)  # what the mean contributes is a matrix as well, and its multiple
+        return 8 * (n * n if self.whole else n)
 
     def copies(self, sparse: bool) -> int:
         if sparse:  # single entries in double precision and the indices in eight bytes, several times
@@ -132,10 +132,11 @@ def _of_sparse(block: Any, whole: bool, shift: Array | None) -> Moments:
     if shift is not None:  # at once in full columns; the others spread as far as they lie from zero
         data -= np.where(stored == m, shift, 0.0)[indices]
     mean = np.bincount(indices, weights=data, minlength=n) / m
-    D = data - mean[indices]
-    squares = np.bincount(indices, weights=D * D, minlength=n) + (m - stored) * mean * mean
     if whole:
         squares = _whole(block, mean, stored)
+    else:
+        data -= mean[indices]
+        squares = np.bincount(indices, weights=data * data, minlength=n) + (m - stored) * mean * mean
     if shift is not None:
         mean -= np.where(stored == m, 0.0, shift)
     return Moments(m, mean, squares, top, stored)
@@ -146,10 +147,9 @@ def _whole(block: Any, mean: Array, stored: Array) -> Array:
     m, n = block.shape
     if block.nnz > DENSE * m * n:
         total = np.zeros((n, n))
-        for first in range(0, m, ROWS):
-            D = block[first : first + ROWS].toarray()
-            D -= mean
-            total += D.T @ D
+        rows = min(ROWS, max(1, size_of(block) // (8 * n)))  # which take no more room than the block
+        for first in range(0, m, rows):
+            total += _square(block[first : first + rows].toarray(), mean)
         return total
     # a column with zeros spreads at least as far as its mean, and a full one is centred first: nothing cancels
     full = stored == m
@@ -158,6 +158,12 @@ def _whole(block: Any, mean: Array, stored: Array) -> Array:
     total = np.asarray((block.T @ block).toarray())
     total -= m * np.outer(rest, rest)
     return total
+
+
+def _square(D: Array, mean: Array) -> Array:
+    """D'D about a mean; D, which is changed, is given up before the next one is made."""
+    D -= mean
+    return np.asarray(D.T @ D)
 
 
 def _scaled(block: Any, e: int) -> Any:

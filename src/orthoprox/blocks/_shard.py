@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox._extras import extra
-from orthoprox.blocks._base import BlockSource
-from orthoprox.blocks._local import size_of
+from orthoprox.blocks._base import BlockSource, size_of
 from orthoprox.blocks._tasks import Task
 from orthoprox.blocks._tree import Parts, Tree
 

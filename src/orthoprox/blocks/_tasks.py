@@ -30,7 +30,7 @@ class Task(abc.ABC):
         return one
 
     def result(self, n: int) -> int:
-        """About the bytes of a result, for n columns."""
+        """About the bytes of a result, for n columns; while it is computed there may be two more of its size."""
         return 0
 
     def copies(self, sparse: bool) -> int:
