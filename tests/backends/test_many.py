@@ -25,6 +25,7 @@ from orthoprox import (
 from orthoprox.driver import _batch
 from orthoprox.driver._together import MOST_EFFORT, States, Together
 from orthoprox.models import sparse_pca
+from orthoprox.solvers.oadmm.newton_blocks import NewtonBlocks
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.starts import Leading
 from orthoprox.terms import L1, Linear, Smooth
@@ -91,14 +92,21 @@ def tables(count: int) -> list[Any]:
 @STAGE
 @pytest.mark.parametrize(
     ("library", "method", "count"),
-    [("torch", "oadmm-ep", 6), ("torch", "projections", 6), ("torch", "spgm-rr", 6), ("jax", "oadmm-ep", 4)],
+    [
+        ("torch", "oadmm-ep", 6),
+        ("torch", "projections", 6),
+        ("torch", "newton blocks", 6),
+        ("torch", "spgm-rr", 6),
+        ("jax", "oadmm-ep", 4),
+    ],
     indirect=["library"],
 )
 def test_many_problems_stop_by_themselves(library, together, method, count, monkeypatch):
     """Each at its own iteration, so the batch shrinks on the way, and JAX compiles it for every size."""
     monkeypatch.setattr(_batch, "FEW", 0)
-    method = Projections(explore=4) if method == "projections" else named(method)
-    rule = Iterations(60) | Critical(1.3 if method.name != "oadmm: projections" else 1e-5)
+    own = {"projections": Projections(explore=4), "newton blocks": NewtonBlocks(block=3, rounds=2)}
+    rule = Iterations(60) | Critical(1e-5 if method in own else 1.3)
+    method = own[method] if method in own else named(method)
     one = [solve(sparse_pca(D, n_components=R, weight=1.0), method, stop=rule) for D in tables(count)]
     many = solve_many(
         [sparse_pca(library.asarray(D), n_components=R, weight=1.0) for D in tables(count)], method, stop=rule

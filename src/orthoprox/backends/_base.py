@@ -116,6 +116,14 @@ class Backend:
         values, vectors = array_namespace(S).linalg.eigh(S)
         return values, vectors
 
+    def solve(self, K: Array, b: Array) -> Array:
+        """The solution of a linear system; not finite where the matrix is singular."""
+        xp = array_namespace(K)
+        try:
+            return xp.linalg.solve(K, b)
+        except np.linalg.LinAlgError:  # libraries that look say so, others return what division by zero gives
+            return xp.full(b.shape, xp.nan, dtype=b.dtype, device=device(b))
+
     def sign(self, a: Array) -> Array:
         """1, -1 or 0 for each entry."""
         return array_namespace(a).sign(a)

@@ -16,7 +16,7 @@ from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._devices import Mover
 from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver._stack import NotOfOneShape
-from orthoprox.driver._together import States, Together, join
+from orthoprox.driver._together import FEW, States, Together, join
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import History, Result, Status
 from orthoprox.driver.start import check_user_functions, has_user_parts, starting_point
@@ -28,8 +28,6 @@ from orthoprox.solvers._base import not_lipschitz
 from orthoprox.starts import Auto, Random, Start
 
 FloatArray = np.ndarray[Any, Any]
-FEW = 256
-"""A batch as small as this does not get faster by getting smaller."""
 _MOST = 64
 """Steps between two looks at the clock."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from orthoprox.problem import Certificate, Numbers, Problem, numbers
 from orthoprox.solvers import Solver
 
 MOST_EFFORT = len(PRODUCTS) - 1
+FEW = 256
+"""A batch as small as this does not get faster by getting smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +163,10 @@ class Mapped:
 class Steps:
     """Steps of one effort: what a program is known by."""
 
-    at_once: ClassVar[bool] = True
-    """Whether to record the first step: states have the shape that they keep, and a step by hand takes as long."""
-
-    def __init__(self, mapped: Mapped, effort: int) -> None:
+    def __init__(self, mapped: Mapped, effort: int, count: int) -> None:
         self.mapped, self.effort = mapped, effort
+        self.at_once = count <= FEW
+        """Whether to record the first step: a larger batch may soon be a smaller one, which is recorded anew."""
 
     def step(self, data: Data, states: States) -> States:
         return self.mapped.step(self.effort, data, states)
@@ -191,7 +192,7 @@ class Together:
         self._backend = backend_of(self._X0)
         self._mapped = Mapped(layout, self._axes, self._X0)
         # Among many runs there is nearly always one for which the least effort is too little.
-        self._steps = Steps(self._mapped, 1)
+        self._steps = Steps(self._mapped, 1, len(self._pairs))
 
     def begin(self) -> tuple[Numbers, States]:
         """What is measured at the starting points, and all runs after their first step."""
@@ -227,7 +228,7 @@ class Together:
         found = self._backend.repeat(self._steps.step, self._data, states, count)
         wrong = [k for k in self._wrong(found) if not ended[k]]
         if wrong and self._steps.effort < MOST_EFFORT:
-            self._steps = Steps(self._mapped, self._steps.effort + 1)
+            self._steps = Steps(self._mapped, self._steps.effort + 1, len(self._pairs))
             return self.advance(states, count, ended)
         alone = zip(wrong, self.states(states, wrong), strict=True)
         return self._put(found, wrong, [self._alone(state, k, count) for k, state in alone])
@@ -253,7 +254,7 @@ class Together:
         twin = object.__new__(Together)
         twin._pairs = [self._pairs[k] for k in kept.tolist()]
         twin._axes, twin._backend, twin._move = self._axes, self._backend, self._move
-        twin._mapped, twin._steps = self._mapped, self._steps
+        twin._mapped, twin._steps = self._mapped, Steps(self._mapped, self._steps.effort, len(kept))
         arrays = zip(self._data.arrays, self._axes, strict=True)
         twin._data = Data(tuple(a if axis is None else xp.take(a, index, axis=0) for a, axis in arrays))
         twin._X0 = xp.take(self._X0, index, axis=0)

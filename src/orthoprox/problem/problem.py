@@ -119,8 +119,9 @@ class Problem:
     @property
     def like(self) -> Array:
         """An array of the library, device and float type a random X should have."""
-        if self.data is not None:
-            return self.data
+        data = self.data
+        if data is not None:
+            return data
         for part in parts((self.f, self.g, self.h, self.A)):
             dtype = getattr(part, "dtype", None)  # SciPy's matrices and operators work with X of any library
             if dtype is not None and np.dtype(dtype).kind == "f":
