@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, check_gradient, named, solve, terms
+from orthoprox import Iterations, Problem, Stiefel, check_gradient, named, solve, terms
 from orthoprox.maps import Difference, Matrix
 from orthoprox.models import sparse_pca
-from orthoprox.solvers import SOLVERS, Scope, Subgradient
-from orthoprox.terms import L1, MCP, GroupL2, LargestK, Linear, Quadratic, Smooth, SmoothConvex
+from orthoprox.solvers import SOLVERS
+from orthoprox.terms import L1, MCP, LargestK, Linear, Quadratic, Smooth, SmoothConvex
 
 D = np.random.default_rng(0).standard_normal((20, 6))
 M = Stiefel(6, 2)
@@ -161,22 +161,6 @@ def test_a_gradient_that_matches_is_let_through():
     problem = Problem.of(Smooth(right) @ Difference() - SmoothConvex(right) + L1(), over=M)
     assert np.isfinite(solve(problem, stop=Iterations(3)).objective)
     assert check_gradient(Smooth(wrong), M.random(0)).error == pytest.approx(0.5, rel=0.1)
-
-
-def test_a_solver_asked_for_a_problem_outside_its_scope():
-    class Narrow(Subgradient):
-        name = "narrow"
-
-    f = Quadratic(np.eye(6))
-    for scope, problem, match in (
-        (Scope(concave=False), Problem(M=M, f=f, g=LargestK(2)), "needs g to be absent; given LargestK"),
-        (Scope(weakly_convex=False), Problem(M=M, f=f, h=MCP()), "needs a convex h; given MCP, which is only weakly"),
-        (Scope(any_map=False), Problem(M=M, f=f, h=L1(), A=Difference()), "needs A = I; given Difference"),
-        (Scope(entrywise_only=True), Problem(M=M, f=f, h=GroupL2()), "an h that acts entry by entry; given GroupL2"),
-    ):
-        Narrow.scope = scope
-        refused(lambda p=problem: solve(p, Narrow()), UnsupportedProblem, f"narrow {match}|narrow needs {match}")
-        assert np.isfinite(solve(Problem(M=M, f=f, h=L1()), Narrow(), stop=Iterations(2)).objective)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 3.0, 1e200])

@@ -18,7 +18,7 @@ from orthoprox.cli.source import find_source
 from orthoprox.datasets import load
 from orthoprox.driver.solve import DEFAULT_SOLVER
 from orthoprox.maps import Centred, LinearMap
-from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthogonal_dictionary, sparse_pca
 from orthoprox.solvers import OADMMEP, Scope
 from orthoprox.terms import L1
 
@@ -91,6 +91,49 @@ def test_compressed_modes(no_figures, tmp_path):
     X = np.load(tmp_path / "loadings.npy")
     assert compressed_modes(32, n_components=2, weight=0.3).objective(X) == pytest.approx(summary["objective"])
     assert summary["grid_points"] == 32 and "variance_explained" not in summary
+
+
+@pytest.fixture
+def solved(tmp_path):
+    """The summary of a run on a file, and the loadings it left."""
+
+    def solve(D, model, *options):
+        np.save(tmp_path / "data.npy", D)
+        options = (*options, "--json", "--prepare", "raw", "--out", tmp_path / "out")
+        done = invoke("solve", model, tmp_path / "data.npy", *options)
+        assert done.exit_code == 0, done.stderr
+        return json.loads(done.stdout), np.load(tmp_path / "out" / "loadings.npy")
+
+    return solve
+
+
+def test_dual_pcp_finds_the_normal_of_a_plane(tmp_path, solved):
+    rng = np.random.default_rng(5)
+    D = np.vstack([rng.standard_normal((60, 3)) * [1.0, 1.0, 0.0], rng.standard_normal((30, 3))])
+    summary, X = solved(D, "dual-pcp", "-r", 1)
+    assert summary["objective"] == pytest.approx(dual_pcp(D, codimension=1).objective(X), rel=1e-9)
+    assert abs(X[2, 0]) > 1 - 1e-6 and summary["status"] == "converged"
+    # h acts on the product with the samples, so X itself is all there is to write.
+    assert np.array_equal(np.load(tmp_path / "out" / "loadings_sparse.npy"), X) and summary["entries"] == 3
+    assert (tmp_path / "out" / "run.png").stat().st_size > 0
+
+
+def test_nonnegative_pca_parts_the_features(solved):
+    D = np.random.default_rng(5).standard_normal((50, 2)) * [3, 1] @ np.array([[0.0, 0, 1, 1], [1, 1, 0, 0]])
+    summary, X = solved(D, "nonnegative-pca", "-r", 2)
+    problem = nonnegative_pca(D, n_components=2, weight=summary["weight"])
+    assert summary["weight"] == pytest.approx(np.linalg.norm(D, 2) ** 2 / 50, rel=1e-6)
+    assert summary["objective"] == pytest.approx(problem.objective(X), rel=1e-9)
+    assert summary["variance_explained"] == pytest.approx(1.0, abs=1e-6) and X.min() > -1e-6
+
+
+def test_dictionary_finds_the_axes_of_sparse_samples(solved):
+    rng = np.random.default_rng(5)
+    Q = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    D = np.where(rng.random((300, 4)) < 0.3, rng.standard_normal((300, 4)), 0.0) @ Q.T
+    summary, X = solved(D, "dictionary", "-r", 4)
+    assert summary["objective"] == pytest.approx(orthogonal_dictionary(D, n_components=4).objective(X), rel=1e-9)
+    assert np.all(np.max(np.abs(Q.T @ X), axis=0) > 1 - 1e-4)
 
 
 @pytest.mark.parametrize("how", ["center", "raw", "paper"])

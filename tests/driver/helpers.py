@@ -1,7 +1,5 @@
 """What the tests of the driver share."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

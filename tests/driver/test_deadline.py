@@ -1,7 +1,5 @@
 """Time: long steps end with the run, short ones stay whole, and a method that is done ends the run."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """Ctrl-C gives back what was reached."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Units: F times a power of two gives the same answer, however large; what cannot be squared is refused."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

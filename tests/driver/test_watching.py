@@ -1,7 +1,5 @@
 """The clock, the users' callbacks, the progress bar, and iterate."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import re

@@ -1,7 +1,5 @@
 """The theorems on runs: theta decreases as Lemmas 4.7 and 4.12 say, and Crit decays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
