@@ -42,6 +42,10 @@ PROBLEMS = {
     "own function, unknown constant": Problem.of(Smooth(quartic) + 0.3 * L1(), over=M),
 }
 
+NOT_LIPSCHITZ = {
+    "count": Problem.of(ExplainedVariance(B, 0.3) - 0.2 * LargestK(5) + 0.4 * terms.L0(), over=M),
+    "cone": Problem.of(ExplainedVariance(B, 0.3) + terms.Nonnegative(), over=M),
+}
 _MASKED = LeastSquares(Entries(MASK), T)
 NOT_LEFT = {
     "a mask in f": Problem.of(_MASKED + 0.3 * L1(), over=M),
