@@ -1,12 +1,14 @@
 """One step of OADMM-EP and of OADMM-RR from a random state, against Algorithm 1."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from orthoprox import Problem, iterate, named, solve
 from orthoprox.maps import Identity
+from orthoprox.models import sparse_pca
 from orthoprox.solvers import OADMMEPState, OADMMRRState, oadmm_rr
 from orthoprox.solvers._linesearch import SHORTEST, backtrack, barzilai_borwein
 from orthoprox.terms import L1
@@ -144,3 +146,24 @@ def test_a_search_at_a_stationary_point_ends_at_once():
     problem, solver = PROBLEMS["plain l1, centred"], named("oadmm-rr", beta0=100.0)
     late = next(itertools.islice(iterate(problem, solver, solver.init(problem, M.random(0))), 4000, None))
     assert solver.step(problem, late).trials <= 2
+
+
+def test_a_step_of_the_projection_variant_peaks_at_twelve_arrays(rng):
+    """Of X's size, old and new state included."""
+    n, r = 4000, 20
+    problem = sparse_pca(rng.standard_normal((50, n)), n_components=r, weight=1.0, k=n)
+    solver = named("oadmm-ep", beta0=10.0)
+    X = problem.M.random(0)
+    tracemalloc.start()
+    try:
+        state = solver.init(problem, X)
+        for _ in range(3):
+            state = solver.step(problem, state)
+        tracemalloc.reset_peak()
+        for _ in range(2):
+            state = solver.step(problem, state)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert np.isfinite(state.now.X).all()
+    assert peak <= 12 * 8 * n * r
