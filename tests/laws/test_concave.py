@@ -9,6 +9,7 @@ from catalogue_terms import CONVEX, SHAPE, label, points, quartic, softplus, tan
 from orthoprox import terms
 from orthoprox.maps import Difference
 from orthoprox.terms import L1, ComposedConvex, ConvexSum, LargestK, SmoothConvex, SpectralNorm, Zero, sum_convex
+from sentences import check_refusal
 
 laws = pytest.mark.parametrize("g", CONVEX, ids=label)
 
@@ -84,6 +85,4 @@ def test_sums_and_compositions(rng):
     ],
 )
 def test_a_refusal_is_a_sentence(make, words):
-    with pytest.raises((ValueError, TypeError), match=words) as refusal:
-        make()
-    assert "given" in str(refusal.value) and str(refusal.value).rstrip().endswith(".")
+    assert "given" in check_refusal(make, words)
