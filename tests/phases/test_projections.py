@@ -13,7 +13,7 @@ from phases.problems import CONCAVE, STEEP, f, random_iterate
 from steps.cases import M, N, R, S
 from steps.checks import factor
 
-T = Tuning(rise=1.07, most=3.0, falls=0.97, wild=0.05, steep=2.8, turn_first=1.7, turn_last=45.0)  # not the defaults
+T = Tuning(rise=1.07, most=3.0, falls=0.97, wild=0.05, steep=3.3, turn_first=1.7, turn_last=45.0)  # not the defaults
 METHOD = Projections(explore=15, block=4, roam=0.3, settle=0.7, tuning=T)
 
 
