@@ -71,19 +71,17 @@ def test_a_figure_end_to_end(tmp_path, capsys, request):
     assert "has no results" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch, no_figures):
+def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch, no_figures, heard):
     """Ctrl-C arrives with the first line of progress."""
     (tmp_path / "four.py").write_text(
         "from orthoprox.solvers import Subgradient\n" + "".join(f"class {name}(Subgradient): pass\n" for name in "ABCD")
     )
     methods, out = [f"{tmp_path}/four.py:{name}" for name in "ABCD"], tmp_path / "out"
     call = ("compare", "randn-60-12", *methods, "--components", 2, "--iterations", 10, "--jobs", 1, "--out", out)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with monkeypatch.context() as patch:
         patch.setattr("orthoprox.cli.experiments.PAUSE", 0.0)
         patch.setattr("orthoprox.cli.experiments.click.echo", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         done = invoke(*call)
-    signal.signal(signal.SIGINT, before)
     assert done.exit_code == 130
     there = len(list(out.rglob("*.npz")))
     assert 1 <= there < 4
