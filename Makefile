@@ -29,7 +29,7 @@ MARKERS ?= not backends and not pages and not slow
 # and of the mathematics what leans on the array standard, on sparse matrices and on LAPACK.
 SHORT   ?= $(addprefix tests/,datasets plotting test_versions.py backends/test_catalogue.py backends/test_operations.py \
   laws/test_maps.py laws/test_stiefel.py \
-  $(patsubst %,cli/test_%.py,blocks data fit list mistakes models solve tables) \
+  $(patsubst %,cli/test_%.py,blocks data fit list mistakes solve tables) \
   $(patsubst %,driver/test_%.py,checkpoint copies encoding interrupt result) \
   $(patsubst %,estimators/test_%.py,common refusals robust_subspace sparse_pca_input summary) \
   $(patsubst %,experiments/test_%.py,outputs provenance store))

@@ -148,16 +148,7 @@ CONVEX = [
     terms.ConvexSum((terms.L1(0.5), terms.LargestK(2), terms.FrobeniusNorm()), weight=0.4),
     terms.ComposedConvex(terms.LargestK(2), Difference(), weight=0.9),
     terms.ComposedConvex(terms.SmoothConvex(softplus, tanh), Matrix(B), weight=0.3),
-    terms.L1(weight=0.7),
-    terms.WeightedL1(WEIGHTS, weight=0.8),
-    terms.Huber(delta=0.5, weight=1.3),
-    terms.NegativePart(weight=0.6),
-    terms.GroupL2("rows", weight=0.9),
-    terms.GroupL2("columns"),
-    terms.LInf(weight=1.7),
-    terms.ColumnRange(2, weight=1.1),
-    terms.Nuclear(weight=0.8),
-    terms.Zero(),
+    *(h for h in PROXIMABLE if isinstance(h, terms.ConvexTerm)),
 ]
 
 

@@ -17,6 +17,7 @@ from orthoprox.problem import (
 )
 from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, Linear, Quadratic
 from steps.cases import PROBLEMS, B, C, M, R, S, T, random_triple
+from steps.checks import check_products
 
 
 def stationarity(X, G):
@@ -117,11 +118,7 @@ def test_an_extrapolated_point_has_the_products_of_its_X(name):
     _, X, X_prev, _, _ = random_triple(problem, 1)
     ahead = extrapolate(problem.at(X), problem.at(X_prev), 0.3)
     np.testing.assert_allclose(ahead.X, 1.3 * X - 0.3 * X_prev, atol=1e-14)
-    fresh = problem.at(ahead.X)
-    np.testing.assert_allclose(ahead.AX, fresh.AX, atol=1e-13)
-    assert (ahead.HX is None) == (fresh.HX is None)
-    if fresh.HX is not None:
-        np.testing.assert_allclose(ahead.HX, fresh.HX, atol=1e-12)
+    check_products(problem, ahead, atol=1e-12)
     assert (ahead.AX is ahead.X) == (problem.at(X).AX is X)
 
 

@@ -46,12 +46,9 @@ class Interrupting(OADMMEP):
 
 
 @pytest.fixture
-def ctrl_c(monkeypatch):
+def ctrl_c(monkeypatch, heard):
     """Ctrl-C arrives in the fifth step of oadmm-ep."""
     monkeypatch.setitem(SOLVERS, "oadmm-ep", Interrupting())
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_ctrl_c_in_a_run_leaves_its_results_so_far(tmp_path, ctrl_c, no_figures):

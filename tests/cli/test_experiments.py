@@ -1,7 +1,8 @@
-"""reproduce and compare, end to end on small data."""
+"""demo, reproduce and compare, end to end on small data."""
 
 import csv
 import json
+import re
 import runpy
 import signal
 import sys
@@ -70,19 +71,17 @@ def test_a_figure_end_to_end(tmp_path, capsys, request):
     assert "has no results" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch, no_figures):
+def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path, monkeypatch, no_figures, heard):
     """Ctrl-C arrives with the first line of progress."""
     (tmp_path / "four.py").write_text(
         "from orthoprox.solvers import Subgradient\n" + "".join(f"class {name}(Subgradient): pass\n" for name in "ABCD")
     )
     methods, out = [f"{tmp_path}/four.py:{name}" for name in "ABCD"], tmp_path / "out"
     call = ("compare", "randn-60-12", *methods, "--components", 2, "--iterations", 10, "--jobs", 1, "--out", out)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with monkeypatch.context() as patch:
         patch.setattr("orthoprox.cli.experiments.PAUSE", 0.0)
         patch.setattr("orthoprox.cli.experiments.click.echo", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         done = invoke(*call)
-    signal.signal(signal.SIGINT, before)
     assert done.exit_code == 130
     there = len(list(out.rglob("*.npz")))
     assert 1 <= there < 4
@@ -161,3 +160,27 @@ def test_the_example_brings_its_own_solver_in_under_thirty_lines(tmp_path, capsy
     found = {line["method"]: line for line in json.loads(capsys.readouterr().out)["runs"]}
     assert set(found) == {"oadmm", "oadmm-ep", "own_solver:Smoothed"}
     assert found["own_solver:Smoothed"]["infeasibility"] < 1e-12
+
+
+def test_the_demo_prints_a_table_and_draws_its_figures(tmp_path):
+    out = tmp_path / "demo with space" / "figures"
+    done = invoke("demo", "--out", out, "--components", 4, "--iterations", 200)
+    assert done.exit_code == 0, done.stderr
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.split()}
+    columns = ("objective", "primal", "dual", "stationary", "|X'X - I|", "nonzeros", "variance kept", "seconds")
+    assert re.split(r"\s\s+", done.stdout.splitlines()[3].strip()) == list(columns)
+    for name in ("oadmm", "oadmm-ep", "oadmm-rr"):
+        _, objective, primal, _, _, feasibility, nonzeros, kept, *_ = rows[name]
+        assert float(objective) < float(rows["pca"][1]) and float(feasibility) < 1e-12
+        assert float(primal) > 0 or name == "oadmm"
+        assert 0 < int(nonzeros) < int(rows["pca"][2]) and 20 < float(kept) < 100
+    for figure in (out / "loadings.png", out / "curves.png"):
+        assert figure.read_bytes().startswith(b"\x89PNG") and figure.stat().st_size > 10_000
+        assert f"drew {figure}" in done.stdout
+    assert done.stderr == ""  # no bar where there is no terminal
+
+
+def test_without_its_library_the_command_names_the_extra():
+    done = orthoprox(before="import sys; sys.modules['click'] = None")
+    assert done.returncode == 1
+    assert "pip install 'orthoprox[cli]'" in done.stderr and "Traceback" not in done.stderr

@@ -17,8 +17,8 @@ from orthoprox.cli.solve import parse_setting, stop_rule
 from orthoprox.cli.source import find_source
 from orthoprox.datasets import load
 from orthoprox.driver.solve import DEFAULT_SOLVER
-from orthoprox.maps import Centred, LinearMap
-from orthoprox.models import compressed_modes, sparse_pca
+from orthoprox.maps import Centred, Identity, LinearMap
+from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthogonal_dictionary, sparse_pca
 from orthoprox.solvers import OADMMEP, Scope
 from orthoprox.terms import L1
 
@@ -76,21 +76,39 @@ def test_people_get_words_and_the_defaults_hold(tmp_path):
     assert features == [str(j) for j in load("digits-80-12", seed=4).columns]
 
 
-def test_k_entries_are_free(no_figures, tmp_path):
-    call = ("solve", "sparse-pca", "digits-80-12", "-r", 2, "-w", 10, "-k", 5, "--iterations", 200, "--json")
-    summary = json.loads(invoke(*call, "--out", tmp_path).stdout)
-    X = load("digits-80-12").X
-    problem = sparse_pca(X, n_components=2, weight=10, k=5)
-    assert problem.objective(np.load(tmp_path / "loadings.npy")) == pytest.approx(summary["objective"], rel=1e-9)
-    assert summary["nonzeros_free"] == 5
+MODELS = {
+    "sparse-pca digits-80-12 -r 2 -w 10 -k 5": (
+        lambda w: sparse_pca(load("digits-80-12").X, n_components=2, weight=10, k=5),
+        {"nonzeros_free": 5, "weight": 10},
+    ),
+    "compressed-modes 32 -r 2 --weight 0.3 --solver manpg": (
+        lambda w: compressed_modes(32, n_components=2, weight=0.3),
+        {"grid_points": 32},
+    ),
+    "dual-pcp a.npy -r 1 --prepare raw": (lambda w: dual_pcp(data(), codimension=1), {"entries": 8}),
+    "nonnegative-pca a.npy -r 2 --prepare raw": (
+        lambda w: nonnegative_pca(data(), n_components=2, weight=w),
+        {"weight": pytest.approx(np.linalg.norm(data(), 2) ** 2 / 30, rel=1e-6)},
+    ),
+    "dictionary a.npy -r 4 --prepare raw": (lambda w: orthogonal_dictionary(data(), n_components=4), {}),
+}
 
 
-def test_compressed_modes(no_figures, tmp_path):
-    call = ("solve", "compressed-modes", 32, "-r", 2, "--weight", 0.3, "--solver", "manpg", "--json")
-    summary = json.loads(invoke(*call, "--out", tmp_path).stdout)
-    X = np.load(tmp_path / "loadings.npy")
-    assert compressed_modes(32, n_components=2, weight=0.3).objective(X) == pytest.approx(summary["objective"])
-    assert summary["grid_points"] == 32 and "variance_explained" not in summary
+@pytest.mark.parametrize("call", MODELS)
+def test_every_model_is_that_of_the_library(tmp_path, monkeypatch, call):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", data())
+    done = invoke("solve", *call.split(), "--json", "--out", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    make, said = MODELS[call]
+    summary, (X, y) = json.loads(done.stdout), (np.load(f"{name}.npy") for name in ("loadings", "loadings_sparse"))
+    problem = make(summary.get("weight"))
+    assert summary["objective"] == pytest.approx(float(problem.objective(X)), rel=1e-9)
+    assert X.shape == (problem.M.n, problem.M.r)
+    assert summary["status"] == "converged" and {name: summary[name] for name in said} == said
+    assert ("variance_explained" in summary) == ("pca" in call) and (tmp_path / "run.png").stat().st_size > 0
+    # where h acts on a product with the samples, X itself is all there is to write
+    assert isinstance(problem.A, Identity) or np.array_equal(X, y)
 
 
 @pytest.mark.parametrize("how", ["center", "raw", "paper"])

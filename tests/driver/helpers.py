@@ -1,22 +1,16 @@
 """What the tests of the driver share."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 
 import numpy as np
 
-from orthoprox import Problem, Stiefel
+from orthoprox import Problem
 from orthoprox.driver._fingerprint import digest
 from orthoprox.problem import Criticality
 from orthoprox.terms import L1, Quadratic, Smooth
 from orthoprox.terms import ProximableTerm as Proximable
-
-M = Stiefel(9, 3)
-_rng = np.random.default_rng(7)
-S = _rng.standard_normal((9, 9))
-S = S + S.T
+from steps.cases import M, S
 
 
 def assert_same_run(a, b):

@@ -1,8 +1,5 @@
 """The file of a checkpoint: whole or not there, and without pickle."""
 
-from __future__ import annotations
-
-import json
 import os
 import pickle
 
@@ -48,13 +45,9 @@ def test_it_is_read_without_pickle(file, monkeypatch):  # so nothing in it is pi
     assert asked == [False]
 
 
-def test_an_array_that_stands_in_two_places_is_stored_once(file):
-    with np.load(file) as content:
-        state = json.loads(str(content["meta"]))["state"]["fields"]
-    point = state["best"]["fields"]["at"]["fields"]["point"]["fields"]
-    assert point["X"] == point["AX"]  # A is the identity here
+def test_an_array_that_stands_in_two_places_is_one_again(file):
     restored = solve(PROBLEM, stop=Iterations(5), resume=file).state.best.point
-    assert restored.X is restored.AX
+    assert restored.X is restored.AX  # A is the identity here
 
 
 def test_a_crash_while_writing_leaves_the_old_file_and_names_the_cause(file, monkeypatch):

@@ -1,7 +1,5 @@
 """What a run is made of and what it leaves can be copied and pickled, and does the same afterwards."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

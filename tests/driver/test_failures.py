@@ -1,7 +1,5 @@
 """An error or a number that is not finite: the run stops, and nothing that was computed is lost."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Resuming equals never having stopped, bit for bit."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,14 +1,30 @@
-"""Stopping rules by themselves, and how they combine."""
-
-from __future__ import annotations
+"""Stopping rules by themselves and how they combine; which iterations are recorded, and how many may be asked for."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from driver.helpers import M, dummy
-from orthoprox import Critical, Iterations, NotFinite, Rule, Seconds, Snapshot, Stalled, Status, When, named, solve
+from driver.helpers import M, S, dummy
+from orthoprox import (
+    Critical,
+    Iterations,
+    NotFinite,
+    Problem,
+    Recorder,
+    Rule,
+    Seconds,
+    Snapshot,
+    Stalled,
+    Status,
+    When,
+    named,
+    solve,
+)
+from orthoprox.models import sparse_pca
+from orthoprox.terms import MCP, Nonnegative, Quadratic
+from sentences import check_refusal
 from steps.cases import PROBLEMS
 
 PROBLEM = PROBLEMS["l1 minus largest-k"]
@@ -73,23 +89,43 @@ def test_the_limit_of_a_combination_is_where_it_stops_for_certain():
     assert (Iterations(7) & Critical(1) | Iterations(9)).limit == 9
 
 
-def test_iterations_and_seconds_stop_at_their_number_and_not_before():
-    assert [Iterations(3)(dummy(t=t)) for t in (2, 3, 4)] == [None, Status.ITERATIONS, Status.ITERATIONS]
-    assert [Seconds(0.5)(dummy(seconds=s)) for s in (0.4, 0.5)] == [None, Status.SECONDS]
-    assert (Iterations(0)(dummy()), Seconds(0.0)(dummy())) == (Status.ITERATIONS, Status.SECONDS)
+flat = {"objectives": [1.0, 1.0, 1.0]}
+SAYS = [
+    *((Iterations(3), {"t": t}, status) for t, status in ((2, None), (3, Status.ITERATIONS), (4, Status.ITERATIONS))),
+    (Seconds(0.5), {"seconds": 0.4}, None),
+    (Seconds(0.5), {"seconds": 0.5}, Status.SECONDS),
+    (Iterations(0), {}, Status.ITERATIONS),
+    (Seconds(0.0), {}, Status.SECONDS),
+    # the sum of the parts, absolute or relative
+    (Critical(0.5), {"total": 0.6, "relative": 0.1}, None),
+    (Critical(0.5), {"total": 0.5}, Status.CONVERGED),
+    (Critical(0.5, relative=True), {"total": 0.6, "relative": 0.1}, Status.CONVERGED),
+    (Critical(0.5, relative=True), {"total": 0.1, "relative": 0.6}, None),
+    # a method that is done is not waited for, unless a tolerance of the user's own is
+    (Seconds(9.0), {"total": 0.6, "finished": True}, Status.CONVERGED),
+    (Critical(0.5, relative=True), {"total": 0.6, "finished": True}, Status.CONVERGED),
+    (Critical(0.5), {"total": 0.6, "finished": True}, None),
+    # back over the window and no further
+    (Stalled(1e-3, window=3), {"objective": 1.0, "objectives": [1.0, 1.0]}, None),
+    (Stalled(1e-3, window=3), {"objective": 1.0, **flat}, Status.STALLED),
+    (Stalled(1e-3, window=3), {"objective": 1.0, "objectives": [9.0, 1.0, 1.0, 1.0]}, Status.STALLED),
+    (Stalled(1e-3, window=3), {"objective": 1.0, "objectives": [9.0, 1.0, 1.0]}, None),
+    (Stalled(1e-3, window=3), {"objective": 1.002, **flat}, None),
+    (Stalled(1e-3, window=3), {"objective": 1.0, "objectives": [1.0, 1.002, 1.0]}, None),
+    # relative to a large objective and absolute for a small one
+    (Stalled(1e-3, window=1), {"objective": -1000.5, "objectives": [-1000.0]}, Status.STALLED),
+    (Stalled(1e-3, window=1), {"objective": 0.0005, "objectives": [0.001]}, Status.STALLED),
+    (Stalled(1e-3, window=1), {"objective": 0.003, "objectives": [0.001]}, None),
+    # truth or a status
+    *((When(lambda now, answer=answer: answer), {}, None) for answer in (0, None)),
+    (When(lambda now: np.True_), {}, Status.STOPPED),
+    (When(lambda now: Status.STALLED), {}, Status.STALLED),
+]
 
 
-def test_critical_looks_at_the_sum_absolute_or_relative():
-    assert Critical(0.5)(dummy(total=0.6, relative=0.1)) is None
-    assert Critical(0.5)(dummy(total=0.5)) is Status.CONVERGED
-    assert Critical(0.5, relative=True)(dummy(total=0.6, relative=0.1)) is Status.CONVERGED
-    assert Critical(0.5, relative=True)(dummy(total=0.1, relative=0.6)) is None
-
-
-def test_a_method_that_is_done_is_not_waited_for_unless_a_tolerance_of_the_users_own_is():
-    done = dummy(total=0.6, finished=True)
-    assert Seconds(9.0)(done) is Critical(0.5, relative=True)(done) is Status.CONVERGED
-    assert Critical(0.5)(done) is None
+def test_a_rule_stops_where_it_should_and_not_before():
+    for rule, now, status in SAYS:
+        assert rule(dummy(**now)) is status, (rule, now)
 
 
 def test_critical_measures_only_when_it_is_its_turn():
@@ -98,30 +134,6 @@ def test_critical_measures_only_when_it_is_its_turn():
     now = Snapshot(PROBLEM, named("oadmm-ep"), None, 1, 0.0)
     assert rule(now) is None
     assert "criticality_parts" not in vars(now)
-
-
-def test_stalled_looks_back_over_its_window_and_no_further():
-    rule = Stalled(1e-3, window=3)
-    assert rule(dummy(objective=1.0, objectives=[1.0, 1.0])) is None  # too few
-    assert rule(dummy(objective=1.0, objectives=[1.0, 1.0, 1.0])) is Status.STALLED
-    assert rule(dummy(objective=1.0, objectives=[9.0, 1.0, 1.0, 1.0])) is Status.STALLED
-    assert rule(dummy(objective=1.0, objectives=[9.0, 1.0, 1.0])) is None
-    assert rule(dummy(objective=1.002, objectives=[1.0, 1.0, 1.0])) is None
-    assert rule(dummy(objective=1.0, objectives=[1.0, 1.002, 1.0])) is None
-
-
-def test_stalled_is_relative_to_a_large_objective_and_absolute_for_a_small_one():
-    rule = Stalled(1e-3, window=1)
-    assert rule(dummy(objective=-1000.5, objectives=[-1000.0])) is Status.STALLED
-    assert rule(dummy(objective=0.0005, objectives=[0.001])) is Status.STALLED
-    assert rule(dummy(objective=0.003, objectives=[0.001])) is None
-
-
-def test_when_takes_truth_or_a_status():
-    assert When(lambda now: 0)(dummy()) is None
-    assert When(lambda now: None)(dummy()) is None
-    assert When(lambda now: np.True_)(dummy()) is Status.STOPPED
-    assert When(lambda now: Status.STALLED)(dummy()) is Status.STALLED
 
 
 @pytest.mark.parametrize(
@@ -136,11 +148,12 @@ def test_when_takes_truth_or_a_status():
         (lambda: Critical(1e-3, every=0), "Critical needs every >= 1; given 0"),
         (lambda: Stalled(-1e-3), "Stalled needs a tolerance that is not negative"),
         (lambda: Stalled(window=0), "Stalled needs a window of at least 1; given 0"),
+        (lambda: Recorder(every=0), "every >= 1"),
+        (lambda: Recorder(every=-3), "every >= 1"),
     ],
 )
 def test_rules_refuse_what_makes_no_sense(make, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        make()
+    check_refusal(make, sentence, ValueError)
 
 
 def test_not_finite_looks_at_X_always_and_at_the_rest_when_it_measures():
@@ -162,6 +175,55 @@ def test_not_finite_looks_at_X_always_and_at_the_rest_when_it_measures():
         broken[0, 0] = np.nan
         assert says(False, **{name: broken}) is None
         assert says(True, **{name: broken}) is Status.NOT_FINITE
+
+
+@pytest.mark.parametrize("measure", ["objective", "criticality"])
+def test_only_what_a_constraint_makes_infinite_is_let_through(measure):
+    X, f = M.random(0), Quadratic(S)
+    cone, lipschitz = Problem(M=M, f=f, h=Nonnegative()), Problem(M=M, f=f, h=MCP())
+
+    def verdict(problem, value):
+        measured = {"objective": 1.0, "criticality": 1.0, measure: value}
+        return NotFinite(measure=True)(
+            SimpleNamespace(X=X, is_finite=True, state_is_finite=True, state=(X,), problem=problem, **measured)
+        )
+
+    assert verdict(cone, np.inf) is verdict(lipschitz, 1.0) is None
+    for problem, value in ((cone, np.nan), (cone, -np.inf), (lipschitz, np.inf), (lipschitz, np.nan)):
+        assert verdict(problem, value) is Status.NOT_FINITE
+
+
+def test_records_become_rarer_and_the_next_one_is_known():
+    record = Recorder()
+    due = [t for t in range(5000) if record.due(t)]
+    assert due[:65] == list(range(65))
+    assert all(later - t <= max(t // 32, 1) for t, later in itertools.pairwise(due))
+    assert len(due) < 64 + 33 * 7
+    for t in range(3000):
+        assert t + record.rest(t) == next(later for later in due if later > t)
+    assert all(Recorder(every=7).due(t) == (t % 7 == 0) for t in range(50))
+
+
+def test_the_first_rule_to_speak_limits_what_is_asked_for():
+    assert (Iterations(100) | Critical(1e-3, every=7)).rest(10) == 4
+    assert (Iterations(12) & Seconds(3)).rest(10) == 2
+    assert (Seconds(1) | Critical(1) | Stalled()).rest(5) > 10**6
+    assert (Iterations(9) | (lambda now: False)).rest(1) == 1
+
+
+def test_a_rule_on_crit_looks_when_something_is_measured():
+    problem = sparse_pca(np.random.default_rng(0).standard_normal((30, 8)), n_components=2, weight=0.1)
+    often = solve(problem, "oadmm-ep", stop=Iterations(5000) | Critical(0.2), record=Recorder(every=1))
+    rarely = solve(problem, "oadmm-ep", stop=Iterations(5000) | Critical(0.2))
+    assert often.converged and rarely.converged
+    assert often.iterations <= rarely.iterations <= often.iterations + often.iterations // 16 + 1
+    assert len(rarely.history.objective) < len(often.history.objective)
+    exact = solve(problem, "oadmm-ep", stop=Iterations(5000) | Critical(0.2, every=1))
+    assert exact.iterations == often.iterations
+    default = solve(problem, named("oadmm"), stop=Iterations(300) | Critical(1e-8))  # which measures every block
+    assert default.converged and default.compile_seconds == 0
+    short = solve(problem, named("oadmm", explore=0, polish=False), stop=Iterations(200))
+    assert len(short.history.objective) == short.iterations + 1
 
 
 def test_without_a_rule_there_is_a_limit_and_a_tolerance():

@@ -1,21 +1,15 @@
 """Units: F times a power of two gives the same answer, however large; what cannot be squared is refused."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np
 import pytest
 
-from orthoprox import SOLVERS, Iterations, Problem, Status, Stiefel, UnsupportedProblem, solve
+from orthoprox import SOLVERS, Iterations, Problem, Status, UnsupportedProblem, solve
 from orthoprox.maps import Matrix
 from orthoprox.solvers._units import nearest_unit
 from orthoprox.terms import L1, ExplainedVariance, GroupL2, LargestK, LeastSquares, LInf, NegativePart
-
-_rng = np.random.default_rng(5)
-B, C, T = _rng.standard_normal((20, 10)), _rng.standard_normal((6, 10)), _rng.standard_normal((20, 3))
-M = Stiefel(10, 3)
-
+from steps.cases import B, C, M, Y
 
 NAMES = tuple(SOLVERS)
 EXACT = ("oadmm", "oadmm-ep", "oadmm-rr", "socm", "radmm", "rsg", "spgm-ep", "subgradient")
@@ -25,7 +19,7 @@ EXACT = ("oadmm", "oadmm-ep", "oadmm-rr", "socm", "radmm", "rsg", "spgm-ep", "su
 def problems(unit, dtype=np.float64):
     """The same problems in other units, by weights and by data."""
     root = np.sqrt(unit)
-    b, c, t = (np.asarray(a, dtype=dtype) for a in (B, C, T))
+    b, c, t = (np.asarray(a, dtype=dtype) for a in (B, C, Y))
     return {
         "l1 of data": Problem.of(ExplainedVariance(dtype(root) * b) + unit * 3 * L1(), over=M),
         "k-sparse": Problem.of(ExplainedVariance(b, unit) - unit * 60 * LargestK(8) + unit * 60 * L1(), over=M),
@@ -71,7 +65,7 @@ def test_g_alone_has_no_units_either(power):
 
 
 def test_h_that_outweighs_f_is_brought_down_all_the_same():
-    h, f = NegativePart() @ Matrix(C) + GroupL2(), 1e-4 * LeastSquares(B, T)
+    h, f = NegativePart() @ Matrix(C) + GroupL2(), 1e-4 * LeastSquares(B, Y)
     for seed in range(3):
         result = solve(Problem.of(f + h, over=M), seed=seed)
         assert result.status is Status.CONVERGED and result.objective < 4.0

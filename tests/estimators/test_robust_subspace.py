@@ -72,13 +72,6 @@ def test_outliers_are_told_apart_when_there_are_nearly_as_many():
     assert model.outliers_[220:].mean() > 0.99 and model.outliers_[:220].mean() < 0.05
 
 
-def test_a_share_of_outliers_is_counted_from_the_farthest(rng):
-    X = rng.standard_normal((11, 4))
-    model = RobustSubspace(n_components=2, contamination=0.2).fit(X)
-    assert np.array_equal(model.outliers_, model.distances_ > np.sort(model.distances_)[8])  # which is the threshold
-    assert np.count_nonzero(model.outliers_) == 2
-
-
 def test_rounding_makes_no_outliers():
     # All samples lie in the subspace; rounding takes the long ones a thousand times farther away from it.
     X, *_ = contaminated(9, outliers=0)

@@ -7,17 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 
-from orthoprox import Problem, Stiefel, maps, terms
+from orthoprox import Problem, maps, terms
 from orthoprox.maps import Difference, Entries, Identity, Matrix, Stack
 from orthoprox.terms import L1, Expression, GroupL2, LargestK, LeastSquares, Linear, Quadratic, Smooth, Zero
-
-N, R = 7, 2
-M = Stiefel(N, R)
-_rng = np.random.default_rng(3)
-B, C, Y = _rng.standard_normal((5, N)), _rng.standard_normal((4, N)), _rng.standard_normal((5, R))
-S = _rng.standard_normal((N, N))
-S = S + S.T
-T, MASK = _rng.standard_normal((N, R)), _rng.random((N, R)) < 0.5
+from steps.cases import MASK, B, C, M, N, R, S, T, Y
 
 weights = st.floats(0.01, 10.0)
 signed = st.floats(-10.0, 10.0)
@@ -32,7 +25,7 @@ def test_a_term_is_bound_to_whatever_is_a_matrix(kind):
         X = point(0)
         inner = B @ S @ X if isinstance(problem.A, maps.Product) else B @ X
         assert problem.objective(X) == pytest.approx(problem.h.weight * l1(inner) + problem.offset, rel=1e-12)
-    f = Problem.of(LeastSquares(np.eye(5), Y) @ kind(B), over=[N, R]).f
+    f = Problem.of(LeastSquares(np.eye(len(B)), Y) @ kind(B), over=[N, R]).f
     assert f.value(point(1)) == pytest.approx(LeastSquares(B, Y).value(point(1)), rel=1e-12)
 
 
@@ -61,7 +54,7 @@ def quartic(X):
 
 @given(s=st.tuples(*5 * [signed]), p=st.tuples(*3 * [weights]), c=st.tuples(*4 * [weights]), offset=signed, seed=seeds)
 def test_a_sum_is_sorted_into_f_and_g_and_h_of_A(s, p, c, offset, seed):
-    X, CX, small = point(seed), C @ point(seed), S[:4, :4]
+    X, CX, small = point(seed), C @ point(seed), S[: len(C), : len(C)]
     smooth = s[0] * Quadratic(S) - s[1] * LeastSquares(B, Y) + s[2] * Linear(T) - s[3] * Smooth(quartic)
     smooth = smooth + s[4] * Quadratic(small) @ Matrix(C)
     prox = p[0] * L1() @ Matrix(C) + p[1] * GroupL2() + p[2] * L1() @ Entries(MASK)
@@ -80,8 +73,8 @@ def test_a_sum_is_sorted_into_f_and_g_and_h_of_A(s, p, c, offset, seed):
     assert isinstance(problem.h, terms.SeparableSum) and isinstance(problem.A, Stack)
     assert problem.h.rows == tuple(A.rows(N) for A in problem.A.maps) and problem.shape[0] == sum(problem.h.rows)
     moved = problem.h.prox(problem.A(X), 0.2)
-    np.testing.assert_array_equal(moved[:4], L1(p[0]).prox(CX, 0.2))
-    np.testing.assert_array_equal(moved[4 : 4 + N], GroupL2(weight=p[1]).prox(X, 0.2))
+    np.testing.assert_array_equal(moved[: len(C)], L1(p[0]).prox(CX, 0.2))
+    np.testing.assert_array_equal(moved[len(C) : len(C) + N], GroupL2(weight=p[1]).prox(X, 0.2))
 
 
 @given(factor=signed, c=signed, seed=seeds)

@@ -1,4 +1,4 @@
-"""The manifold: projection is nearest and feasible, retractions agree to first order, tangents are tangent."""
+"""The manifold: projection is nearest and feasible, by products too; retractions of first order, tangents tangent."""
 
 import array_api_strict
 import numpy as np
@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orthoprox import Stiefel
+from orthoprox.backends._speculation import PRODUCTS, speculate
+from orthoprox.manifolds._polar import polar_factor
 
 shapes = st.tuples(st.integers(1, 12), st.integers(1, 5)).map(lambda s: (s[0] + s[1], s[1]))
 seeds = st.integers(0, 10_000)
@@ -58,6 +60,49 @@ def test_projection_of_something_not_finite_is_nan_and_no_lapack_error(rng, bad)
     Y = rng.standard_normal((8, 3))
     Y[2, 1] = bad
     assert np.isnan(Stiefel(8, 3).project(Y)).all()
+
+
+REACH = (1.3, 5.0, 60.0)
+"""Condition numbers that each effort of the polar factor by products of small matrices copes with."""
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("effort", range(len(PRODUCTS)))
+@pytest.mark.parametrize(("n", "r"), [(30, 1), (40, 6), (300, 40), (12, 12)])
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e8])
+def test_what_is_certified_is_the_polar_factor(rng, n, r, effort, dtype, scale):
+    reach, eps = min(REACH[effort], 30.0 if dtype is np.float32 else np.inf), np.finfo(dtype).eps
+    for condition in (reach, 1.5 * reach, 2.5 * reach, 30 * reach):  # beyond its reach it may fail, but not silently
+        Y, exact = conditioned(rng, n, r, condition, dtype)
+        with speculate(effort) as assumed:
+            Q, S = polar_factor(dtype(scale) * Y)
+        certified = bool(assumed.usual) and bool(assumed.enough)
+        assert certified or condition > reach
+        if certified:
+            loss = condition**2 if effort == 0 else 1.0
+            assert np.max(np.abs(Q.T @ Q - np.eye(r))) < 40 * eps * loss
+            assert np.max(np.abs(Q - exact)) < 40 * eps * condition**2
+            assert np.max(np.abs(dtype(scale) * Y @ S - Q)) < 100 * eps * condition
+            assert np.max(np.abs(S - S.T)) <= 100 * eps * condition * np.max(np.abs(S))
+
+
+@pytest.mark.parametrize("effort", range(len(PRODUCTS)))
+@pytest.mark.parametrize("bad", ["rank", "zero", "nan", "overflow", "condition"])
+def test_what_is_not_one_is_not_certified(rng, effort, bad):
+    Y, _ = conditioned(rng, 20, 4, 1e9 if bad == "condition" else 2.0)
+    Y = {"rank": Y * (np.arange(4) > 0), "zero": 0 * Y, "nan": Y * np.nan, "overflow": Y * 1e200}.get(bad, Y)
+    with np.errstate(all="ignore"), speculate(effort) as assumed:
+        polar_factor(Y)
+    assert not bool(assumed.usual & assumed.enough)
+
+
+def test_a_matrix_that_is_used_only_where_a_test_holds_may_fail_elsewhere():
+    for test in (True, False):
+        with np.errstate(all="ignore"), speculate(2) as assumed:
+            with assumed.only_where(np.asarray(test)):
+                polar_factor(np.zeros((5, 2)))
+            polar_factor(np.eye(5, 2))
+        assert bool(assumed.enough) is not test
 
 
 @given(shape=shapes, seed=seeds, by=st.sampled_from(["polar", "qr"]))

@@ -8,6 +8,7 @@ from scipy.sparse.linalg import aslinearoperator
 from orthoprox import Problem, Stiefel, models, solve
 from orthoprox.maps import Difference, Matrix
 from orthoprox.terms import L1, GroupL2
+from sentences import check_refusal
 
 D, LABELS = np.random.default_rng(21).random((14, 6)), [0, 1] * 7
 MODELS = {
@@ -34,16 +35,12 @@ def test_every_model_is_tried():
 def test_every_model_refuses_the_same_mistakes(name):
     make = MODELS[name]
     for r in (0, 15):
-        with pytest.raises(ValueError, match=rf"cannot have {r} orthonormal columns|needs 1 <= r <= n"):
-            make(r=r)
+        check_refusal(lambda r=r: make(r=r), rf"cannot have {r} orthonormal columns|needs 1 <= r <= n")
     if name in WEIGHTED:
-        with pytest.raises(ValueError, match="must not be negative"):
-            make(w=-1.0)
+        check_refusal(lambda: make(w=-1.0), "must not be negative")
     if name != "compressed_modes":
-        with pytest.raises((TypeError, ValueError), match=r"known number of features|array or a SciPy sparse matrix"):
-            make(data=Difference())
-        with pytest.raises(ValueError, match="NaN or infinite"):
-            make(data=D * np.nan)
+        check_refusal(lambda: make(data=Difference()), "known number of features|array or a SciPy sparse matrix")
+        check_refusal(lambda: make(data=D * np.nan), "NaN or infinite")
 
 
 def of(name, **settings):
@@ -99,6 +96,4 @@ REFUSED = [
 
 @pytest.mark.parametrize(("make", "sentence"), REFUSED)
 def test_a_mistake_gets_a_sentence(make, sentence):
-    with pytest.raises((TypeError, ValueError), match=sentence) as refusal:
-        make()
-    assert str(refusal.value).endswith(".")
+    check_refusal(make, sentence)

@@ -9,13 +9,15 @@ from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm.finish import Finish, Outcome
 from orthoprox.solvers.oadmm.iterate import measure
 from orthoprox.solvers.oadmm.projections import Projections
+from orthoprox.solvers.oadmm.tuning import Tuning
 from orthoprox.terms import L1, ExplainedVariance
 from phases.problems import CONCAVE, K_SPARSE, OTHERS
 from steps.cases import B, M, N, R
 from steps.checks import factor, walk
 
 L1_PROBLEM = Problem.of(ExplainedVariance(B, 0.3) + 0.7 * L1(), over=M)
-FINISH = Finish()
+T = Tuning(near=2e-4, close=3e-3, fivefold=0.25, patience=20, streak=7)  # not the defaults
+FINISH = Finish(tuning=T)
 
 
 def settled(problem, blocks, seed=3):
@@ -33,22 +35,20 @@ def due(at, attempts, problem=L1_PROBLEM, roaming=False):
 
 def test_an_attempt_is_due_when_crit_is_small_and_has_fallen_or_after_a_while():
     at = settled(L1_PROBLEM, 4)
-    for share, roaming, wanted in (
-        (0.9e-3, False, True),
-        (1.1e-3, False, False),
-        (0.9e-4, True, True),
-        (1.1e-4, True, False),
-    ):
-        near = replace(at, crit=share * at.scale)
-        assert due(near, fresh(L1_PROBLEM, at), roaming=roaming) == wanted
-        assert not due(near, fresh(L1_PROBLEM, at, crit=4 * near.crit), roaming=roaming)  # not fivefold since
+    for roaming, limit in ((False, T.close), (True, T.near)):
+        above, near = (replace(at, crit=share * limit * at.scale) for share in (1.1, 0.9))
+        assert due(near, fresh(L1_PROBLEM, at), roaming=roaming) and not due(
+            above, fresh(L1_PROBLEM, at), roaming=roaming
+        )
+        little = fresh(L1_PROBLEM, at, crit=0.9 / T.fivefold * near.crit)  # it has hardly fallen since
+        assert not due(near, little, roaming=roaming)
     far = replace(at, crit=at.scale)
-    assert not due(far, fresh(L1_PROBLEM, at, blocks=30, since=10**6))
-    assert due(far, fresh(L1_PROBLEM, at, blocks=31))
-    assert not due(far, fresh(L1_PROBLEM, at, blocks=31), roaming=True)
-    assert not due(far, fresh(L1_PROBLEM, at, blocks=31, since=99, cost=100))  # blocks pay for it first
+    assert not due(far, fresh(L1_PROBLEM, at, blocks=T.patience, since=10**6))
+    late = {"blocks": T.patience + 1}
+    assert due(far, fresh(L1_PROBLEM, at, **late)) and not due(far, fresh(L1_PROBLEM, at, **late), roaming=True)
+    assert not due(far, fresh(L1_PROBLEM, at, **late, since=99, cost=100))  # blocks pay for it first
     assert due(far, fresh(L1_PROBLEM, at, outcome=Outcome.OPEN, streak=1))  # one that goes on
-    assert not due(near, fresh(L1_PROBLEM, at, outcome=Outcome.OPEN, streak=10))  # ten in a row are enough
+    assert not due(near, fresh(L1_PROBLEM, at, outcome=Outcome.OPEN, streak=T.streak))  # so many in a row are enough
     for problem in (CONCAVE["rows"], OTHERS["groups of a matrix"], OTHERS["own function"]):
         assert not due(near, fresh(problem, at, blocks=10**9), problem)
 
@@ -72,7 +72,7 @@ def test_what_is_believed_has_half_the_crit_or_a_lower_F(name, blocks):
         found, attempts = FINISH.attempt(problem, at, fresh(problem, at))
         if found is None:
             assert attempts.outcome is Outcome.REFUSED
-            assert (attempts.since, attempts.patience, attempts.blocks) == (0, 60, 0)
+            assert (attempts.since, attempts.patience, attempts.blocks) == (0, 2 * T.patience, 0)
             continue
         believed += 1
         halves = found.crit <= 0.5 * at.crit
@@ -107,7 +107,7 @@ def test_wrong_zeros_are_refused():
     wrong = measure(L1_PROBLEM, at.point, y, at.z)
     found, attempts = FINISH.attempt(L1_PROBLEM, wrong, fresh(L1_PROBLEM, at, blocks=7, since=99, streak=2))
     assert found is None and attempts.outcome is Outcome.REFUSED and attempts.streak == 3
-    assert (attempts.since, attempts.blocks, attempts.patience, attempts.crit) == (0, 0, 60, wrong.crit)
+    assert (attempts.since, attempts.blocks, attempts.patience, attempts.crit) == (0, 0, 2 * T.patience, wrong.crit)
     later = FINISH.after_block(FINISH.after_block(attempts, 20), 30)
     assert (later.blocks, later.since, later.streak) == (2, 50, 0)
     rough = settled(L1_PROBLEM, 2)

@@ -11,13 +11,15 @@ from orthoprox.models import sparse_pca
 from orthoprox.solvers.oadmm.finish import is_sparse_enough, vanishes
 from orthoprox.solvers.oadmm.homotopy import Homotopy, has_empty_column
 from orthoprox.solvers.oadmm.projections import Projections
+from orthoprox.solvers.oadmm.tuning import Tuning
 from orthoprox.terms import L1, LargestK, NegativePart, SmoothConvex, WeightedL1
 from phases.problems import CONCAVE, K_SPARSE, f, random_iterate
 from phases.test_projections import nearest_turn
 from steps.cases import B, M, N, R
 from steps.checks import factor
 
-METHOD = Homotopy(projections=Projections(explore=0, block=2, roam=0.3, settle=0.7))
+T = Tuning(blocks=4, stages=9, narrow=1.05, tries=3, first_weight=2e-3)  # not the defaults
+METHOD = Homotopy(projections=Projections(explore=0, block=2, roam=0.3, settle=0.7, tuning=T))
 
 
 def a_state(problem, seed=1, **fields):
@@ -39,12 +41,12 @@ def test_where_h_minus_g_vanishes():
 
 
 @pytest.mark.parametrize("level", [0.003, 0.1])
-def test_a_step_is_three_blocks_without_g_and_with_a_weaker_h(level):
+def test_a_step_is_some_blocks_without_g_and_with_a_weaker_h(level):
     old = a_state(K_SPARSE, level=level)
     new = METHOD.step(K_SPARSE, old)
     easier = Problem.of(K_SPARSE.f + level * 6.0 * L1(), over=M)
     X, y, z = old.at.point.X, old.at.y, old.at.z
-    for _ in range(3):
+    for _ in range(T.blocks):
         _, beta, turns = METHOD.projections.penalties(easier, easier.at(X), z)
         assert turns == (level < 0.01)
         for _ in range(2):
@@ -56,7 +58,7 @@ def test_a_step_is_three_blocks_without_g_and_with_a_weaker_h(level):
     # z grows with the weight, and stays among the slopes of the new h
     w = 6.0 * new.level
     assert np.allclose(new.at.z, np.clip(z * new.level / level, -w, w), atol=1e-9)
-    assert (new.t, METHOD.work(new)) == (old.t + 1, 6)
+    assert (new.t, METHOD.work(new)) == (old.t + 1, 2 * T.blocks)
 
 
 @pytest.mark.parametrize("threshold", [5e-4, 1.3e-3, 0.02, 0.4, 0.999])
@@ -80,7 +82,7 @@ def test_the_share_doubles_until_h_minus_g_vanishes_and_then_narrows(threshold, 
     # The share that is kept is the least that was tried at which h - g vanished.
     assert state.closing and state.level == state.high == min(level for level in tried if level >= threshold)
     assert state.low == max((level for level in tried if level < threshold), default=0.0)
-    assert state.stage >= 12 or state.high <= 1.03 * state.low
+    assert state.stage >= T.stages or state.high <= T.narrow * state.low
     assert all(level < tried[first] for level in tried[first + 1 :])
 
 
@@ -120,7 +122,7 @@ def test_it_ends_where_a_column_has_been_wiped_out():
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_weight_that_does_not_lead_to_an_end_rises_a_little_or_is_tried_again(exact, monkeypatch):
-    """With the blocks and Newton's method left out: at once after an exact solution, else at every fourth try."""
+    """With the blocks and Newton's method left out: at once after an exact solution, else at every third try."""
     dense = M.random(2)
     point = K_SPARSE.at(dense)
     monkeypatch.setattr(Projections, "iterate_block", lambda *_: (point, dense, 0.0 * dense))
@@ -131,14 +133,14 @@ def test_a_weight_that_does_not_lead_to_an_end_rises_a_little_or_is_tried_again(
         state = METHOD.step(K_SPARSE, state)
         levels.append(state.level)
         assert len(levels) < 40
-    rises = [0.9 * 1.03**k for k in range(5)]
-    wanted = rises[1:] if exact else [rises[t // 4] for t in range(1, 17)]
+    rises = [0.9 * T.narrow**k for k in range(4)]
+    wanted = rises[1:] if exact else [rises[t // T.tries] for t in range(1, 3 * T.tries + 1)]
     assert levels == pytest.approx(wanted) and levels[-1] >= 1 > levels[-2]
 
 
 def test_it_begins_where_h_is_weak_beside_f_and_is_over_where_there_is_nothing_to_follow():
     state = METHOD.init(K_SPARSE, M.random(1))
-    assert state.level == pytest.approx(1e-3 * K_SPARSE.f.lipschitz / 6.0) and not state.finished
+    assert state.level == pytest.approx(T.first_weight * K_SPARSE.f.lipschitz / 6.0) and not state.finished
     assert not state.at.z.any()
     light = sparse_pca(B, n_components=R, weight=1e-4 * K_SPARSE.f.lipschitz, k=9)
     flat = Problem.of(L1() - LargestK(3), over=M)

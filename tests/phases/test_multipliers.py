@@ -34,7 +34,8 @@ PROBLEMS = {
     "own function": Problem.of(f - 2.0 * quartic + 0.3 * terms.L1() @ B, over=M),
     "least squares": Problem.of(terms.LeastSquares(B, _rng.standard_normal((14, R))) + 0.3 * terms.L1(), over=M),
 }
-METHOD = Multipliers()
+T = Tuning(sigma=3.0, sigma_range=80.0, exact=0.04, growth=1.6, caution=1.2, shrink=0.5)  # not the defaults
+METHOD = Multipliers(tuning=T)
 
 
 def a_state(problem, seed, sigma=SIGMA, **fields):
@@ -111,14 +112,14 @@ def test_the_penalty_grows_where_the_residual_does_not_fall_and_is_bounded():
     state, least = a_state(problem, 0, sigma=0.05), np.inf
     for t in range(60):
         _, _, _, new = METHOD.multiplier_step(problem, state, state.at.point, state.at.z)
-        assert state.sigma <= new.sigma <= 100 * 0.05 * (1 + 1e-12)
-        assert new.sigma == state.sigma or new.gap > 0.6 * state.gap
+        assert state.sigma <= new.sigma <= T.sigma_range * 0.05 * (1 + 1e-12)
+        assert new.sigma == state.sigma or new.gap > T.shrink * state.gap
         state = replace(METHOD.step(problem, state), gap=new.gap)
         least = min(least, state.at.crit)
-        assert state.t == t + 1 and state.tolerance == pytest.approx(0.05 * least)
+        assert state.t == t + 1 and state.tolerance == pytest.approx(T.exact * least)
     assert state.sigma > 0.05
-    for name, growth in (("l1", 1.1), ("no f", 1.5)):  # carefully, unless the penalty is all the curvature there is
-        hasty = Multipliers(tuning=Tuning(newton_steps=1))
+    hasty = Multipliers(tuning=replace(T, newton_steps=1))
+    for name, growth in (("l1", T.caution), ("no f", T.growth)):  # where the penalty is all the curvature there is
         stuck = a_state(PROBLEMS[name], 0, sigma=0.5, gap=1e-9)
         _, _, _, new = hasty.multiplier_step(PROBLEMS[name], stuck, stuck.at.point, stuck.at.z)
         assert new.sigma == pytest.approx(growth * 0.5)
@@ -127,7 +128,7 @@ def test_the_penalty_grows_where_the_residual_does_not_fall_and_is_bounded():
 def test_the_first_penalty_follows_the_units_and_is_higher_without_curvature():
     X = M.random(3)
     sigma = METHOD.init(PROBLEMS["l1"], X).sigma
-    assert sigma == pytest.approx(4 * 0.3 * np.sqrt(N * R) / np.sqrt(R))
+    assert sigma == pytest.approx(T.sigma * 0.3 * np.sqrt(N * R) / np.sqrt(R))
     assert METHOD.init(Problem.of(5.0 * f + 1.5 * terms.L1(), over=M), X).sigma == pytest.approx(5 * sigma)
     assert METHOD.init(Problem.of(0.3 * terms.L1(), over=M), X).sigma == pytest.approx(2 * sigma)
     weak = Problem.of(f + 4.0 * terms.MCP(0.01, 0.1), over=M)

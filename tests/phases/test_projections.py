@@ -7,12 +7,14 @@ from orthoprox import Problem
 from orthoprox._fields import replace
 from orthoprox.maps import Difference
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState, curvature, kinks
+from orthoprox.solvers.oadmm.tuning import Tuning
 from orthoprox.terms import L1, MCP, ExplainedVariance, Linear, Quadratic, Smooth, Zero
 from phases.problems import CONCAVE, STEEP, f, random_iterate
-from steps.cases import M, N, R, S, T
+from steps.cases import M, N, R, S
 from steps.checks import factor
 
-METHOD = Projections(explore=15, block=4, roam=0.3, settle=0.7)
+T = Tuning(rise=1.07, most=3.0, falls=0.97, wild=0.05, steep=3.3, turn_first=1.7, turn_last=45.0)  # not the defaults
+METHOD = Projections(explore=15, block=4, roam=0.3, settle=0.7, tuning=T)
 
 
 @pytest.fixture(params=[(name, seed) for name in CONCAVE for seed in range(2)], ids=lambda p: f"{p[0]}-{p[1]}")
@@ -27,8 +29,8 @@ def expected_penalties(problem, X, z):
     pull = problem.f.gradient(X) - problem.g.subgradient(X) + z
     least = 2 * problem.h.weak_convexity
     last = max(0.7 * max(problem.f.lipschitz + np.sum(X * pull) / R, kink), least)
-    if isinstance(problem.f, ExplainedVariance) and last > 3 * kink:
-        return max(2 * kink, least), max(min(last, 60 * kink), least), True
+    if isinstance(problem.f, ExplainedVariance) and last > T.steep * kink:
+        return max(T.turn_first * kink, least), max(min(last, T.turn_last * kink), least), True
     return max(0.3 * kink, least), last, False
 
 
@@ -59,7 +61,9 @@ def test_a_block_is_the_papers_iteration_without_smoothing_and_proximal_term(cas
     new = METHOD.step(problem, ProjectionsState(t=9, at=at, rises=rises))
     X, y, z = at.point.X, at.y, at.z
     first, last, turns = expected_penalties(problem, X, z)
-    beta = first ** (1 - rises / 15) * last ** (rises / 15) if rises < 15 else last * min(1.05 ** (rises - 15), 4.0)
+    beta = (
+        first ** (1 - rises / 15) * last ** (rises / 15) if rises < 15 else last * min(T.rise ** (rises - 15), T.most)
+    )
     for _ in range(4):
         W = beta * y - z + problem.g.subgradient(y)  # at y, whose zeros are exact
         V = X @ nearest_turn(X, W) if turns else X
@@ -79,7 +83,7 @@ def test_penalties_outweigh_curvature_and_never_go_below_what_the_prox_needs():
     heavy = Problem.of(f + 50.0 * L1(), over=M)
     assert kinks(heavy, at.point) == pytest.approx(50.0 * np.sqrt(N * R) / np.sqrt(R))
     assert curvature(heavy, at.point, at.z) == pytest.approx(kinks(heavy, at.point))
-    nothing = Problem.of(Linear(0 * T), over=M)
+    nothing = Problem.of(Linear(np.zeros((N, R))), over=M)
     assert curvature(nothing, nothing.at(at.point.X), 0 * at.z) == 1.0
     weak = Problem.of(f + 4.0 * MCP(0.01, 0.1), over=M)  # W_h = 40, kinks far below
     for roam in (0.01, 0.1):
@@ -98,8 +102,8 @@ def test_the_penalty_rises_where_crit_does_not_fall_while_it_roams_or_is_wild():
             state = ProjectionsState(t=0, at=random_iterate(CONCAVE[name], seed), rises=(0, 14, 15, 16)[seed % 4])
             for _ in range(12):
                 new = METHOD.step(CONCAVE[name], state)
-                fell = new.at.crit < 0.99 * state.at.crit
-                wild = new.at.crit > 0.03 * new.at.scale
+                fell = new.at.crit < T.falls * state.at.crit
+                wild = new.at.crit > T.wild * new.at.scale
                 roams = state.rises < 15
                 assert new.rises - state.rises == int(not fell and (roams or wild))
                 seen.add((fell, roams, wild))
@@ -114,7 +118,7 @@ def test_a_refused_block_raises_the_penalty_past_its_last_value():
     tight = METHOD.tighten(problem, state)
     found = METHOD.penalties(problem, at.point, at.z)
     assert not METHOD.roams(tight) and METHOD.penalty(found, tight.rises) > found.last
-    assert METHOD.penalty(found, 10**6) <= 4 * found.last  # but not without end
+    assert METHOD.penalty(found, 10**6) <= T.most * found.last * (1 + 1e-12)  # but not without end
     other = random_iterate(problem, 3)
     moved = METHOD.restart(problem, tight, other)
     assert moved.at is other and moved.rises == tight.rises

@@ -1,4 +1,4 @@
-"""Loadings as images, as bars and as tables of terms: what is in the artists is what is in the components."""
+"""Loadings as images, bars, tables of terms and arrows: what is in the artists is what is in the components."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from orthoprox.plotting import loadings_bars, loadings_images, top_terms, topic_table
+from orthoprox.plotting import biplot, loadings_bars, loadings_images, top_terms, topic_table
 from orthoprox.plotting._style import NEGATIVE, POSITIVE, STYLES
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -145,3 +145,56 @@ def test_without_matplotlib_the_extra_is_named(draw, monkeypatch):
 def test_matplotlib_is_imported_only_to_draw():
     code = "import sys, orthoprox.plotting as p; p.top_terms([[1.0]]); sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+PAIRED = np.array([[0.6, 0.0, -0.8, 0.0], [0.0, 1.0, 0.0, 0.0], [0.8, 0.0, 0.6, 0.0]])
+
+
+@pytest.fixture
+def scores(rng):
+    return rng.standard_normal((20, 3)) * [3.0, 1.0, 0.5]
+
+
+def tips(ax):
+    return {text.get_text(): text.get_position() for text in ax.texts if text.get_text()}
+
+
+def arrows(ax):
+    return [np.array(text.xy) for text in ax.texts if not text.get_text()]
+
+
+def test_points_are_scores_and_arrows_are_loadings(scores):
+    ax = biplot(PAIRED, scores, NAMES[:4], pair=(2, 0))
+    assert np.array_equal(ax.collections[0].get_offsets(), scores[:, [2, 0]])
+    assert list(tips(ax)) == ["a", "c"]  # b and d have no loading here; both lengths are one, so the first comes first
+    first, second = arrows(ax)
+    assert first / np.linalg.norm(first) == pytest.approx([0.8, 0.6])
+    assert second / np.linalg.norm(second) == pytest.approx([0.6, -0.8])
+    assert np.linalg.norm(first) == pytest.approx(0.9 * np.linalg.norm(scores[:, [2, 0]], axis=1).max())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("component 3", "component 1")
+    ax = biplot(PAIRED, scores, NAMES[:4], top=2)  # the longest come first, in proportion
+    assert list(tips(ax)) == ["b", "c"]
+    lengths = [np.linalg.norm(tip) for tip in arrows(ax)]
+    assert lengths[1] / lengths[0] == pytest.approx(0.8)
+
+
+def test_everything_is_inside_the_picture(scores):
+    ax = biplot(PAIRED, 1e-3 * scores, NAMES[:4])
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    inside = np.vstack([*arrows(ax), 1e-3 * scores[:, :2]])
+    assert left < inside[:, 0].min() and inside[:, 0].max() < right
+    assert bottom < inside[:, 1].min() and inside[:, 1].max() < top
+    assert right - left < 0.1  # and the picture is of the size of the scores
+    ax = Figure().gca()
+    assert biplot(np.zeros((3, 4)), 0 * scores, ax=ax) is ax  # with nothing to scale
+    assert not ax.texts
+
+
+def test_classes_are_told_apart_without_colour(scores):
+    classes = np.array(["yes", "no"] * 10)
+    ax = biplot(PAIRED, scores, NAMES[:4], classes=classes)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["no", "yes"]
+    no, yes = ax.collections
+    assert np.array_equal(yes.get_offsets(), scores[::2, :2]) and np.array_equal(no.get_offsets(), scores[1::2, :2])
+    shapes = [collection.get_paths()[0].vertices for collection in (no, yes)]
+    assert shapes[0].shape != shapes[1].shape

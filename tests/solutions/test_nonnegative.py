@@ -20,28 +20,20 @@ def groups(X):
     return {tuple(np.flatnonzero(np.asarray(column) > 0).tolist()) for column in X.T}
 
 
-def test_the_objective_is_the_reconstruction_error():
-    for seed, convert in enumerate((np.asarray, csr_array, lambda D: Matrix(D), aslinearoperator)):
-        problem = nonnegative_pca(convert(DATA), n_components=3)
-        X = np.eye(6)[:, [4, 1, 2]] if seed % 2 else solve(problem, Assignment(), seed=seed, stop=Iterations(2)).X
-        error = np.sum((DATA - DATA @ X @ X.T) ** 2) / (2 * 14)
-        assert float(problem.objective(X)) == pytest.approx(error, rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_array, csr_matrix])
-def test_the_objective_of_the_factorisation(kind):
-    problem = orthogonal_nmf(kind(DATA), n_components=4)
-    W = solve(problem, Assignment(), seed=3, stop=Iterations(2)).X
-    assert W.shape == (14, 4)
-    assert float(problem.objective(W)) == pytest.approx(np.sum((DATA - W @ W.T @ DATA) ** 2) / 12, rel=1e-12)
-
-
-def test_the_constraint_or_a_penalty():
-    assert isinstance(nonnegative_pca(DATA, n_components=2).h, Nonnegative)
-    assert isinstance(orthogonal_nmf(DATA, n_components=2).h, Nonnegative)
-    for model in (nonnegative_pca, orthogonal_nmf):
-        for w in (0.7, 0.0):
-            assert model(DATA, n_components=2, weight=w).h == NegativePart(w)
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        *((nonnegative_pca, kind) for kind in (np.asarray, csr_array, Matrix, aslinearoperator)),
+        *((orthogonal_nmf, kind) for kind in (np.asarray, csr_array, csr_matrix)),
+    ],
+)
+def test_the_objective_is_the_reconstruction_error_with_a_constraint_or_a_penalty(model, kind):
+    problem, D = model(kind(DATA), n_components=3), DATA if model is nonnegative_pca else DATA.T
+    X = solve(problem, Assignment(), seed=3, stop=Iterations(2)).X
+    error = np.sum((D - D @ X @ X.T) ** 2) / (2 * len(D))
+    assert float(problem.objective(X)) == pytest.approx(error, rel=1e-12) and isinstance(problem.h, Nonnegative)
+    for w in (0.7, 0.0):
+        assert model(kind(DATA), n_components=2, weight=w).h == NegativePart(w)
 
 
 def test_for_one_component_of_nonnegative_data_the_penalty_gives_the_constrained_answer():

@@ -42,6 +42,18 @@ PROBLEMS = {
     "own function, unknown constant": Problem.of(Smooth(quartic) + 0.3 * L1(), over=M),
 }
 
+NOT_LIPSCHITZ = {
+    "count": Problem.of(ExplainedVariance(B, 0.3) - 0.2 * LargestK(5) + 0.4 * terms.L0(), over=M),
+    "cone": Problem.of(ExplainedVariance(B, 0.3) + terms.Nonnegative(), over=M),
+}
+_MASKED = LeastSquares(Entries(MASK), T)
+NOT_LEFT = {
+    "a mask in f": Problem.of(_MASKED + 0.3 * L1(), over=M),
+    "a mask in a part of f": Problem.of(ExplainedVariance(B, 0.1) + _MASKED + 0.3 * L1(), over=M),
+    "a mask in f, differences in h": Problem.of(_MASKED + 0.02 * terms.LInf() @ Difference(), over=M),
+}
+"""Problems whose products no line search can carry along: they are computed anew."""
+
 
 def random_triple(problem, seed):
     """X, X_prev on the manifold and y, z anywhere: a state no run would reach."""

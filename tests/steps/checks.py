@@ -41,6 +41,23 @@ def check_products(problem, point, atol=1e-10):
     assert fresh.HX is None or np.allclose(fresh.HX, point.HX, atol=atol)
 
 
+def check_y_and_z(problem, solver, old, new, *, beta, mu, sigma=1.0):
+    """y minimises the smoothed h, z follows the residual, and the certificate is the triple of the theorem."""
+    AX = problem.A(new.now.X)
+    b, slope = AX + old.z / beta, envelope_gradient(problem.h, new.y, mu)
+    # y minimises h_mu(y) + beta/2 |y - b|^2, which is strongly convex: there the gradient vanishes
+    assert np.allclose(beta * (b - new.y), slope, atol=1e-10)
+    assert np.allclose(new.z, old.z + sigma * beta * (AX - new.y), atol=1e-10)
+    multiplier = old.z - (old.z - new.z) / sigma
+    assert np.allclose(multiplier, slope, atol=1e-10)  # Lemma 4.1(a)
+    certificate = solver.certificate(problem, new)
+    assert np.allclose(certificate.y, problem.h.prox(b, mu + 1 / beta), atol=1e-12)
+    assert problem.h.subgradient_distance(certificate.y, multiplier) < 1e-9
+    assert (certificate.z is new.z, certificate.point is new.now, solver.point(new) is new.now.X) == (True,) * 3
+    assert new.t == old.t + 1
+    check_products(problem, new.now)
+
+
 def count_calls(monkeypatch, kind=Gram, name="__call__"):
     """A list that grows with every product with a map of a kind: the objects that were multiplied by."""
     calls, original = [], getattr(kind, name)

@@ -1,18 +1,19 @@
 """The alternation for nonnegative components: each step the best there is, never uphill, and fixed points critical."""
 
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from orthoprox import Critical, Iterations, Problem, Stiefel, UnsupportedProblem, iterate, solve
+from orthoprox import Critical, Iterations, Problem, Stiefel, UnsupportedProblem, solve
 from orthoprox.maps import Entries
 from orthoprox.models import nonnegative_pca
 from orthoprox.problem import criticality
 from orthoprox.solvers import Assignment
 from orthoprox.solvers.assignment import assigned
 from orthoprox.terms import L1, ExplainedVariance, LargestK, NegativePart, Nonnegative, Quadratic
+from steps.checks import walk
 
 SHAPES = [(30, 12, 3), (8, 12, 11), (5, 9, 9), (40, 7, 1), (3, 20, 6)]
 """Samples, features, components; with nearly as many components as features columns keep losing their rows."""
@@ -35,9 +36,7 @@ def nonnegative_and_orthonormal(X: Any) -> bool:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_step_goes_uphill_or_leaves_the_constraints(m: int, n: int, r: int, seed: int, signs: bool) -> None:
     problem = nonnegative_pca(drawn(m, n, seed, signs), n_components=r)
-    solver = Assignment()
-    states = islice(iterate(problem, solver, solver.init(problem, problem.M.random(seed))), 40)
-    points = [state.now.X for state in states]
+    points = [state.now.X for state in walk(problem, Assignment(), problem.M.random(seed), 39)]
     assert all(nonnegative_and_orthonormal(X) for X in points)
     values = [float(problem.objective(X)) for X in points]
     assert max(np.diff(values)) <= 1e-13 * problem.offset

@@ -1,18 +1,19 @@
 """One step of OADMM-EP and of OADMM-RR from a random state, against Algorithm 1."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from orthoprox import Problem, iterate, named, solve
 from orthoprox.maps import Identity
+from orthoprox.models import sparse_pca
 from orthoprox.solvers import OADMMEPState, OADMMRRState, oadmm_rr
 from orthoprox.solvers._linesearch import SHORTEST, backtrack, barzilai_borwein
 from orthoprox.terms import L1
-from orthoprox.terms.envelope import envelope_gradient
 from steps.cases import PROBLEMS, M, N, R, augmented, lipschitz, numerical_gradient, random_triple
-from steps.checks import check_products, factor
+from steps.checks import check_y_and_z, factor
 
 SETTINGS = {"beta0": 15.0, "xi": 0.5, "sigma": 1.4, "tau": 7.0, "p": 0.4}  # far from the defaults
 T = 7
@@ -24,22 +25,6 @@ def slope(problem, at, old):
     """The gradient of the smooth part of the augmented Lagrangian at a point, g linearised at X."""
     G = numerical_gradient(lambda V: augmented(problem, V, old.y, old.z, BETA), at)
     return G - problem.g.subgradient(old.now.X)
-
-
-def check_y_and_z(problem, solver, old, new):
-    """S3 and S4, the same in both variants; the certificate is the triple of the theorem."""
-    mu, AX = solver.tau / BETA, problem.A(new.now.X)
-    b = AX + old.z / BETA
-    # y minimises h_mu(y) + beta/2 |y - b|^2, which is strongly convex: there the gradient vanishes
-    assert np.allclose(BETA * (b - new.y), envelope_gradient(problem.h, new.y, mu), atol=1e-10)
-    assert np.allclose(new.z, old.z + solver.sigma * BETA * (AX - new.y), atol=1e-10)
-    multiplier = old.z - (old.z - new.z) / solver.sigma  # Lemma 4.1(a): the gradient of the envelope
-    assert np.allclose(multiplier, envelope_gradient(problem.h, new.y, mu), atol=1e-10)
-    certificate = solver.certificate(problem, new)
-    assert np.allclose(certificate.y, problem.h.prox(b, mu + 1 / BETA), atol=1e-12)
-    assert problem.h.subgradient_distance(certificate.y, multiplier) < 1e-9
-    assert (certificate.z is new.z, certificate.point is new.now, new.t) == (True, True, T + 1)
-    check_products(problem, new.now)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -55,7 +40,7 @@ def test_a_step_by_projection(name, seed):
     assert np.allclose(new.now.X, factor(X_c - G / (3.0 * ell)), atol=1e-7)
     assert solver.alpha > 0.15  # so that a wrong extrapolation would show
     assert new.before is old.now
-    check_y_and_z(problem, solver, old, new)
+    check_y_and_z(problem, solver, old, new, beta=BETA, mu=7.0 / BETA, sigma=1.4)
 
 
 @pytest.mark.parametrize("by", ["polar", "qr"])
@@ -92,7 +77,7 @@ def test_a_step_by_retraction_takes_the_first_length_that_decreases_enough(name,
         assert new.X_prev is None and new.G_prev is None
     else:
         assert new.X_prev is X and np.allclose(new.G_prev, D_1, atol=1e-6)
-    check_y_and_z(problem, solver, old, new)
+    check_y_and_z(problem, solver, old, new, beta=BETA, mu=7.0 / BETA, sigma=1.4)
 
 
 def test_the_first_state_and_the_first_step():
@@ -161,3 +146,24 @@ def test_a_search_at_a_stationary_point_ends_at_once():
     problem, solver = PROBLEMS["plain l1, centred"], named("oadmm-rr", beta0=100.0)
     late = next(itertools.islice(iterate(problem, solver, solver.init(problem, M.random(0))), 4000, None))
     assert solver.step(problem, late).trials <= 2
+
+
+def test_a_step_of_the_projection_variant_peaks_at_twelve_arrays(rng):
+    """Of X's size, old and new state included."""
+    n, r = 4000, 20
+    problem = sparse_pca(rng.standard_normal((50, n)), n_components=r, weight=1.0, k=n)
+    solver = named("oadmm-ep", beta0=10.0)
+    X = problem.M.random(0)
+    tracemalloc.start()
+    try:
+        state = solver.init(problem, X)
+        for _ in range(3):
+            state = solver.step(problem, state)
+        tracemalloc.reset_peak()
+        for _ in range(2):
+            state = solver.step(problem, state)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert np.isfinite(state.now.X).all()
+    assert peak <= 12 * 8 * n * r

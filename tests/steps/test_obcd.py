@@ -1,13 +1,13 @@
 """Steps of OBCD from random states, against single pair updates written from the definition."""
 
 import importlib.util
-from itertools import islice, pairwise, product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, iterate, named, solve, terms
+from orthoprox import Iterations, Problem, Stiefel, UnsupportedProblem, named, solve, terms
 from orthoprox.backends import _obcd
 from orthoprox.backends import _obcd_sequential as kernel
 from orthoprox.backends._obcd_jumps import signed_start
@@ -18,7 +18,7 @@ from orthoprox.terms import L0, L1, ExplainedVariance, LeastSquares, NegativePar
 from steps.cases import MASK, B, M, N, R, S, Y, random_triple
 from steps.cases import PROBLEMS as CASES
 from steps.cases import T as SLOPE
-from steps.checks import check_products, smooth_gradient, tangent
+from steps.checks import check_products, smooth_gradient, tangent, walk
 from steps.obcd_naive import HAS_NUMBA, mixed_point, naive_rounds, needs_numba, signs_of, sparse_point
 
 C_WEIGHTS = np.random.default_rng(3).random((N, R)) * (np.random.default_rng(4).random((N, R)) < 0.7)
@@ -91,7 +91,7 @@ def test_a_step_takes_the_best_turn_of_every_pair(name, kind, sweep):
 def test_the_objective_never_rises_and_X_stays_feasible(name, kind, sweep):
     problem = PROBLEMS[name]
     solver = named("obcd", sweep=sweep, working_set=kind).for_problem(problem)
-    states = list(islice(iterate(problem, solver, solver.init(problem, M.random(1))), 25))
+    states = walk(problem, solver, M.random(1), 24)
     values = [float(problem.objective(state.now.X)) for state in states]  # infinite if an entry had a wrong sign
     assert all(np.isfinite(values))
     assert all(b <= a + 1e-13 * (1 + abs(a)) for a, b in pairwise(values))
@@ -140,7 +140,7 @@ def test_the_certificate_has_the_best_multiplier_there_is(name, monkeypatch):
     problem = PROBLEMS[name]
     solver = named("obcd", sweep="jacobi").for_problem(problem)
     X0, steps = (M.random(2), 30) if name in KINKS else (start_at(name, 4), 3)
-    state = next(islice(iterate(problem, solver, solver.init(problem, X0)), steps, None))
+    state = walk(problem, solver, X0, steps)[-1]
     certificate = solver.certificate(problem, state)
     X, y, z = state.now.X, certificate.y, certificate.z
     G = smooth_gradient(problem, X)

@@ -6,12 +6,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from orthoprox import SOLVERS, Iterations, Problem, named, solve
+from orthoprox import SOLVERS, Iterations, Problem, UnsupportedProblem, named, solve
 from orthoprox._fields import replace
 from orthoprox.maps import Matrix
-from orthoprox.terms import L1, ExplainedVariance, LeastSquares
-from steps.cases import PROBLEMS, B, M, N, Y
-from steps.checks import check_products, count_calls
+from orthoprox.terms import L1, ExplainedVariance, LeastSquares, Nonnegative
+from steps.cases import NOT_LEFT, NOT_LIPSCHITZ, PROBLEMS, B, M, N, R, Y
+from steps.checks import check_products, count_calls, takes, walk
 
 SHRINKING = {"p": 1 / 3, "xi": 0.5}
 PENALTIES = {"beta0": None, **SHRINKING, "sigma": 1.1, "tau": 4 / (2 - 1.1), "strict_theory": True}
@@ -161,6 +161,19 @@ def test_products_with_a_map_from_the_left_are_carried_along_a_search(name, each
     assert sum(A is problem.A for A in calls) == (each + 1) * 40  # one more where all is refreshed in every step
 
 
+@pytest.mark.parametrize("kind", NOT_LEFT)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_state_holds_the_products_of_its_point_where_no_search_can_carry_them(name, kind):
+    problem = NOT_LEFT[kind]
+    if not takes(named(name), problem):
+        return
+    solver = named(name).for_problem(problem)
+    for state in walk(problem, solver, M.random(3), 3):
+        check_products(problem, solver.certificate(problem, state).point)
+    result = solve(problem, name, seed=3, stop=Iterations(10))
+    assert result.objective == pytest.approx(float(problem.objective(result.X)), rel=1e-12)
+
+
 # The setting, and where a state keeps it.
 PENALTY = {"madmm": ("rho0", "rho"), "manial-1": ("nu0", "nu"), "manial-2": ("nu0", "nu"), "socm": ("lam", "lam")}
 PENALTY |= {"radmm": ("beta", None)}
@@ -231,3 +244,47 @@ def test_an_unknown_constant_is_doubled_until_the_model_is_an_upper_bound(case):
     assert f.value(X_new) <= f.value(X) + slope + L / 2 * np.sum(D**2) + 1e-12
     assert after(L / 2)[0] == after(L)[0] == L  # no less would do, and what does is kept
     assert np.array_equal(after(L)[1], X_new)  # the step is that of the last constant
+
+
+FORMS = {"madmm": ("madmm", {}), "socm": ("socm", {}), "two-block": ("socm", {"form": "two-block"})}
+
+
+@pytest.fixture(params=FORMS)
+def method(request):
+    name, settings = FORMS[request.param]
+    return named(name, allow_non_lipschitz=True, **settings)
+
+
+@pytest.mark.parametrize("problem", NOT_LIPSCHITZ.values(), ids=NOT_LIPSCHITZ)
+@pytest.mark.parametrize("name", ["madmm", "socm"])
+def test_it_is_refused_unless_asked_for(name, problem):
+    sentence = f"{name} needs a Lipschitz h; given {type(problem.h).__name__}.*Pass allow_non_lipschitz=True"
+    with pytest.raises(UnsupportedProblem, match=sentence):
+        solve(problem, name)
+    result = solve(problem, named(name, allow_non_lipschitz=True), stop=Iterations(3))
+    assert result.iterations == 3
+    assert sum("no theory for an h that is not Lipschitz" in note for note in result.notes) == 1
+    assert not any("weakly convex" in note for note in result.notes)
+
+
+def test_the_scope_says_so():
+    for name in ("madmm", "socm"):
+        assert "h need not be Lipschitz*" in str(named(name).scope)
+    assert str(named("obcd").scope).endswith("h need not be Lipschitz")  # covered by its theory
+
+
+def test_penalties_are_finite(method):
+    for problem in NOT_LIPSCHITZ.values():
+        L = problem.f.lipschitz
+        chosen = method.for_problem(problem)
+        state = chosen.init(problem, M.random(0))
+        if method.name == "madmm":
+            assert (chosen.rho0, state.rho) == (L, L)
+        else:
+            assert (state.beta, state.lam) == (2 * L if method.form == "two-block" else L, L)
+        if method.name == "madmm":  # and may fall
+            E = np.ones((N, R))
+            assert chosen._penalty_factor(problem, 0, 4 * L, 0 * E, E) == 0.5
+    alone = Problem.of(Nonnegative(), over=M)  # neither f nor h has a scale
+    state = method.for_problem(alone).init(alone, M.random(0))
+    assert (state.rho if method.name == "madmm" else state.lam) == 1.0

@@ -8,7 +8,7 @@ from orthoprox.maps import Matrix
 from orthoprox.solvers.radmm import RADMM, RADMMState
 from orthoprox.terms import L1, MCP, LargestK, Zero
 from steps.cases import PROBLEMS, N, R, augmented, lipschitz, numerical_gradient, random_triple
-from steps.checks import check_products, factor, tangent
+from steps.checks import check_y_and_z, factor, tangent
 
 T, BETA, MU = 7, 15.0, 0.3
 
@@ -19,26 +19,15 @@ T, BETA, MU = 7, 15.0, 0.3
 def test_a_step_is_as_defined(name, by, eta):
     problem, solver = PROBLEMS[name], RADMM(beta=BETA, mu=MU, eta=eta, retraction=by)
     _, X, _, y, z = random_triple(problem, list(PROBLEMS).index(name))
-    new = solver.step(problem, RADMMState(t=T, now=problem.at(X), y=y, z=z, L=lipschitz(problem)))
+    old = RADMMState(t=T, now=problem.at(X), y=y, z=z, L=lipschitz(problem))
+    new = solver.step(problem, old)
     # X is a Riemannian gradient step
     G = numerical_gradient(lambda V: augmented(problem, V, y, z, BETA), X) - problem.g.subgradient(X)
     length = eta or 1 / (new.L + BETA * problem.A.norm**2)
     assert np.allclose(new.now.X, factor(X - length * tangent(X, G), by), atol=1e-7)
-    assert (new.t, new.L) == (T + 1, lipschitz(problem))
+    assert new.L == lipschitz(problem)
     assert np.linalg.norm(new.now.X - X) > 1e-3
-    check_products(problem, new.now)
-    # y minimises the smoothed h and z takes a full step
-    AX = problem.A(new.now.X)
-    b = AX + z / BETA
-    y_breve = problem.h.prox(b, MU + 1 / BETA)
-    y_new = (y_breve + MU * BETA * b) / (1 + MU * BETA)
-    assert np.allclose(new.y, y_new, atol=1e-12)
-    assert np.allclose(new.z, z + BETA * (AX - y_new), atol=1e-11)
-    # the certificate is the prox point and the multiplier
-    certificate = solver.certificate(problem, new)
-    assert np.allclose(certificate.y, y_breve, atol=1e-12)
-    assert (certificate.z is new.z, certificate.point is new.now, solver.point(new) is new.now.X) == (True,) * 3
-    assert problem.h.subgradient_distance(certificate.y, certificate.z) < 1e-9
+    check_y_and_z(problem, solver, old, new, beta=BETA, mu=MU)
 
 
 def test_settings_are_chosen_for_the_problem():

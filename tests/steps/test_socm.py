@@ -7,9 +7,8 @@ from orthoprox import Problem, named, solve
 from orthoprox.maps import Centred, Difference, Gram, Identity, Matrix
 from orthoprox.solvers import SOCMState, UnsupportedProblem
 from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic, QuadraticTerm
-from steps.cases import PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
+from steps.cases import NOT_LEFT, PROBLEMS, B, C, M, N, R, S, T, Y, numerical_gradient, random_triple
 from steps.checks import factor
-from steps.test_curve import NOT_LEFT
 
 BETA, LAM = 40.0, 15.0
 PLAIN = [name for name in PROBLEMS if isinstance(PROBLEMS[name].A, Identity)]
@@ -145,21 +144,15 @@ def test_the_way_of_solving_is_chosen(monkeypatch):
     assert named("socm", solve="factored").init(problem, X).inverse is not None
 
 
-def test_the_start():
-    problem, groups, unknown = (
-        PROBLEMS[name] for name in ("plain l1, centred", "groups of a matrix", "own function, unknown constant")
-    )
-    L, X = problem.f.lipschitz, M.random(0)
-    solver = named("socm").for_problem(problem)
-    assert (solver.beta, solver.lam) == (L, L)
-    assert named("socm", form="two-block").most_inner == 100
-    assert named("socm", form="two-block").for_problem(problem).beta == 2 * L
-    assert named("socm").for_problem(groups).beta == pytest.approx(2 * groups.f.lipschitz)
-    assert named("socm", beta=3.0, lam=4.0).for_problem(problem) == named("socm", beta=3.0, lam=4.0)
-    state = solver.init(problem, X)
-    assert np.array_equal(state.X, X) and not state.B.any() and (state.inner, state.beta) == (0, L)
-    assert named("socm").for_problem(unknown).beta is None
-    state = named("socm").init(unknown, X)
+def test_the_second_penalty_at_the_start():
+    """Beside lam, which begins as every penalty does: steps/test_peers.py."""
+    X, unknown = M.random(0), PROBLEMS["own function, unknown constant"]
+    for name, form, times in (("plain l1, centred", 3, 1), ("plain l1, centred", 2, 2), ("groups of a matrix", 3, 2)):
+        solver = named("socm", form="three-block" if form == 3 else "two-block").for_problem(PROBLEMS[name])
+        state = solver.init(PROBLEMS[name], X)
+        assert solver.beta == state.beta == pytest.approx(times * PROBLEMS[name].f.lipschitz)
+        assert np.array_equal(state.X, X) and not state.B.any()
+    state = named("socm").for_problem(unknown).init(unknown, X)
     assert state.beta == state.L
 
 

@@ -1,7 +1,5 @@
 """Sections 4 and 5 of the paper as docs/theory.md judges them: the lemmas on any state, the counterexamples on runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

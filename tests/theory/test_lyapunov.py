@@ -1,7 +1,5 @@
 """The theorems on runs: theta decreases as Lemmas 4.7 and 4.12 say, and Crit decays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -28,10 +26,12 @@ SOLVERS = {
 }
 
 
-def run(problem, settings, iterations=35, seed=0):
-    watch = Lyapunov()
-    result = solve(problem, named(**settings), seed=seed, stop=Iterations(iterations), observers=[watch])
-    return watch.history, result
+def run(problem, settings, iterations=35):
+    """What is watched on a run, and its states."""
+    states, watch = [], Lyapunov()
+    observers = [lambda now: states.append(now.state), watch]
+    solve(problem, named(**settings), stop=Iterations(iterations), observers=observers)
+    return watch.history, states
 
 
 @pytest.mark.parametrize("settings", SOLVERS.values(), ids=SOLVERS)
@@ -89,11 +89,9 @@ def test_the_mean_of_crit_falls_at_least_like_the_theorem(problem, name):
 
 
 def test_parts_add_up_and_agree_with_their_definitions():
-    problem = PROBLEMS["l1 minus largest-k"]
-    solver = named("oadmm-ep", beta0=9.0, theta=2.0, sigma=1.3)
-    states, watch = [], Lyapunov()
-    solve(problem, solver, stop=Iterations(5), observers=[lambda now: states.append(now.state), watch])
-    h, constants = watch.history, Constants.of(solver, problem)
+    problem, settings = PROBLEMS["l1 minus largest-k"], {"name": "oadmm-ep", "beta0": 9.0, "theta": 2.0, "sigma": 1.3}
+    solver, (h, states) = named(**settings), run(problem, settings, 5)
+    constants = Constants.of(solver, problem)
     assert h.iteration.tolist() == [1, 2, 3, 4, 5]
     old, new = states[3], states[4]
     beta = [9.0 * (1 + 0.5 * t ** (1 / 3)) for t in range(6)]
@@ -120,16 +118,14 @@ def test_parts_add_up_and_agree_with_their_definitions():
 
 def test_the_riemannian_part_of_e_is_the_last_tangent_gradient():
     problem = PROBLEMS["entries"]
-    solver = named("oadmm-rr", beta0=30.0)
-    states, watch = [], Lyapunov()
-    solve(problem, solver, stop=Iterations(3), observers=[lambda now: states.append(now.state), watch])
+    history, states = run(problem, {"name": "oadmm-rr", "beta0": 30.0}, 3)
     old = states[1]
     beta = [30.0 * (1 + 0.5 * t ** (1 / 3)) for t in range(3)]
     X = old.now.X
     G = problem.f.gradient(X) - problem.g.subgradient(X)
     G = G + problem.A.adjoint(old.z + beta[1] * (problem.A(X) - old.y))
-    assert watch.history.X[1] == pytest.approx(np.linalg.norm(problem.M.tangent(X, G)) / beta[2])
-    assert watch.history.momentum.tolist() == [0, 0, 0]
+    assert history.X[1] == pytest.approx(np.linalg.norm(problem.M.tangent(X, G)) / beta[2])
+    assert history.momentum.tolist() == [0, 0, 0]
 
 
 def test_constants_of_the_analysis():

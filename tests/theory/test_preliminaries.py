@@ -1,7 +1,5 @@
 """Section 2 and appendix A of the paper as docs/theory.md judges them: inequalities at random, counterexamples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
