@@ -1,6 +1,6 @@
 """Steps, solves and batches on a GPU, against the products they cannot avoid and against the CPU.
 
-    python benchmarks/gpu.py [steps] [solve] [starts] [batch] [wall] [suite] [--out FILE]
+    python benchmarks/gpu.py [steps] [solve] [starts] [batch] [wall] [suite] [--share 1/3] [--out FILE]
 
 Times on the device are medians between device events, in double precision. The floor of a step is its product with the
 data. Compiling is not counted, and is printed apart. Needs PyTorch with CUDA; JAX is measured too where it sees the
@@ -23,7 +23,7 @@ import numpy as np
 from orthoprox import SOLVERS, Critical, Iterations, Problem, Recorder, Stiefel, named, solve, solve_many
 from orthoprox.backends import backend_of
 from orthoprox.models import sparse_pca
-from orthoprox.solvers.oadmm.newton_blocks import NewtonBlocks
+from orthoprox.solvers import NewtonBlocks
 from orthoprox.terms import L1, ExplainedVariance, Quadratic
 
 SIZES = ((500, 1500, 20), (20_000, 60_000, 100), (50_000, 8000, 200))
@@ -227,8 +227,11 @@ def measure_batch(count: int, alone: int) -> dict[str, Any]:
     return row
 
 
-def suite() -> list[str]:
-    """All compiled methods on all kinds of problems, in both libraries: the same answers as NumPy's."""
+def suite(libraries: list[str], share: str) -> list[str]:
+    """All methods on all kinds of problems: the same answers as NumPy's.
+
+    A share such as 1/3 takes every third problem from the first one on.
+    """
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
     from backends.problems import PROBLEMS
 
@@ -242,8 +245,9 @@ def suite() -> list[str]:
         return lambda a: jax.numpy.asarray(np.asarray(a))
 
     lines = []
-    for kind in ("torch", "jax"):
-        for name, make in PROBLEMS.items():
+    first, step = map(int, share.split("/"))
+    for kind in libraries:
+        for name, make in list(PROBLEMS.items())[first - 1 :: step]:
             for method in SOLVERS:
                 since = time.perf_counter()
                 try:
@@ -266,6 +270,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=["steps", "wall", "starts", "batch", "solve"])
     parser.add_argument("--out", type=Path, help="a file for all figures")
     parser.add_argument("--libraries", default="torch,jax")
+    parser.add_argument("--share", default="1/1", help="of the problems of the suite, as in 1/3")
     parser.add_argument("--small", action="store_true", help="small sizes on the CPU, to see that it runs")
     asked = parser.parse_args()
     batch, size = (10_000, 20), (20_000, 10_000, 50)
@@ -290,7 +295,7 @@ def main() -> None:
         elif part == "solve":
             found[part] = measure_solve(size)
         elif part == "suite":
-            found[part] = suite()
+            found[part] = suite(libraries, asked.share)
         else:
             parser.error(f"The parts are steps, wall, starts, batch, solve and suite; given {part!r}.")
         if asked.out is not None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from orthoprox import _trust_region_program as program
 from orthoprox._trust_region import Model, minimise, truncated_cg
 
 
@@ -56,6 +57,33 @@ def test_it_is_as_accurate_as_asked_and_ends_after_the_products_it_may_take():
     assert all(r <= share for r, share in zip(rest, (0.5, 0.1, 1e-3), strict=True)) and rest[0] > 1e-3
     assert step_of(H, g, 1e9, 1e-14, 7).products == 7
     assert not truncated_cg(lambda Q: H @ Q, 0 * g, 1.0, 0.1, 7).D.any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "spectrum", [np.geomspace(1.0, 1e3, 30), np.linspace(-2.0, 9.0, 30), np.linspace(-9.0, -1.0, 30), np.zeros(30)]
+)
+def test_without_branches_it_takes_the_same_step(seed, spectrum):
+    """To the edge from inside and at once, to the accuracy, to the last product; and it says how it ended."""
+    H, g = a_model(seed, spectrum)
+    newton = float(np.linalg.norm(np.linalg.lstsq(H, g, rcond=None)[0]))
+    for radius, accuracy, most in (
+        (0.3 * newton, 1e-9, 99),
+        (2 * newton, 0.1, 99),
+        (2 * newton, 1e-9, 5),
+        (1e-3, 0.1, 9),
+    ):
+        one = truncated_cg(lambda Q: H @ Q, g, radius, accuracy, most)
+        other = program.truncated_cg(None, lambda _, Q: H @ Q, g, radius, accuracy, most)
+        assert (one.edge, one.products) == (other.edge, other.products)
+        np.testing.assert_allclose(other.D, one.D, rtol=1e-9, atol=1e-12 * max(radius, 1e-3))
+        assert other.promised == pytest.approx(one.promised, rel=1e-9, abs=1e-12)
+
+
+def test_without_branches_nothing_to_do_is_nothing_done():
+    H, g = a_model(0, np.ones(6))
+    step = program.truncated_cg(None, lambda _, Q: H @ Q, 0 * g, 1.0, 0.1, 20)
+    assert not step.D.any() and step.promised == 0
 
 
 class Scripted:

@@ -12,7 +12,7 @@ from orthoprox._linalg import inner, norm
 from orthoprox._types import Array
 
 P = TypeVar("P")
-_PRODUCTS = 100  # Hessian products in a step
+PRODUCTS = 100  # Hessian products in a step
 _LEAST_RADIUS = 1e-9
 _ACCEPT = 1e-3  # the share of the promised change that a step has to bring
 _POOR, _GOOD = 0.25, 0.75  # shares below which the radius shrinks, and above which it grows
@@ -81,6 +81,14 @@ class Model:
     """Changes of the function smaller than this cannot be told."""
     floor: float = 0.0
     """A gradient as short as this is rounding: a step that is refused there is the last one."""
+    program: Callable[[float], Step] | None = None
+    """The step for a radius without questions to the host, where the arrays are on a device that would wait for it."""
+
+    def step(self, radius: float) -> Step:
+        """The step that minimises the model in a ball, roughly."""
+        if self.program is not None:
+            return self.program(radius)
+        return truncated_cg(self.hessian, self.gradient, radius, self.accuracy, PRODUCTS)
 
 
 class Landscape(Protocol[P]):
@@ -128,7 +136,7 @@ def minimise(landscape: Landscape[P], at: P, *, radius: float, most: int, larges
     steps = products = 0
     model = landscape.model(at)
     while model is not None and steps < most and radius >= _LEAST_RADIUS and not is_over():
-        step = truncated_cg(model.hessian, model.gradient, radius, model.accuracy, _PRODUCTS)
+        step = model.step(radius)
         steps, products = steps + 1, products + step.products
         trial, change = landscape.trial(at, step.D)
         share = _share(step, change, model.rounding)

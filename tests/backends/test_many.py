@@ -25,7 +25,7 @@ from orthoprox import (
 from orthoprox.driver import _batch
 from orthoprox.driver._together import MOST_EFFORT, States, Together
 from orthoprox.models import sparse_pca
-from orthoprox.solvers.oadmm.newton_blocks import NewtonBlocks
+from orthoprox.solvers import NewtonBlocks
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.starts import Leading
 from orthoprox.terms import L1, Linear, Smooth

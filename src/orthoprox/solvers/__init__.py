@@ -12,6 +12,7 @@ from orthoprox.solvers.assignment import Assignment, AssignmentState
 from orthoprox.solvers.madmm import MADMM, MADMMState
 from orthoprox.solvers.manial import ManIAL, ManIALState
 from orthoprox.solvers.manpg import ManPG, ManPGState
+from orthoprox.solvers.newton_blocks import NewtonBlocks, NewtonBlocksState
 from orthoprox.solvers.oadmm import OADMM, OADMMState
 from orthoprox.solvers.oadmm_ep import OADMMEP, OADMMEPState
 from orthoprox.solvers.oadmm_rr import OADMMRR, OADMMRRState
@@ -39,6 +40,8 @@ __all__ = [
     "ManIALState",
     "ManPG",
     "ManPGState",
+    "NewtonBlocks",
+    "NewtonBlocksState",
     "RADMM",
     "RADMMState",
     "RSG",

@@ -8,19 +8,25 @@ roughly; then z moves.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 from orthoprox._fields import replace
 from orthoprox._linalg import inner, norm, rounding, symmetric
-from orthoprox._trust_region import Model, Step, minimise
-from orthoprox._types import Array
+from orthoprox._trust_region import PRODUCTS, Model, Step, minimise
+from orthoprox._trust_region_program import truncated_cg
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of
+from orthoprox.backends.autodiff import Product
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers.oadmm.block import Block
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
 from orthoprox.solvers.oadmm.projections import kinks
 from orthoprox.solvers.oadmm.tuning import Tuning
 from orthoprox.terms import GroupL2, Zero
+from orthoprox.terms._derivative import ProxDerivative
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,7 +197,7 @@ class AugmentedLagrangian:
         return smooth + self.problem.A.adjoint(self.sigma * self._evaluate(point).excess)
 
     def model(self, at: Point) -> Model | None:
-        problem, M, A, X, sigma = self.problem, self.problem.M, self.problem.A, at.X, self.sigma
+        problem, X, sigma = self.problem, at.X, self.sigma
         here = self._evaluate(at)
         G = self.gradient(at)
         XtG = X.T @ G
@@ -205,14 +211,20 @@ class AugmentedLagrangian:
         of_f = problem.f.hessian(X)
         assert prox is not None  # this method takes no other problems
         assert of_f is not None
-
-        def hessian(D: Array) -> Array:
-            AD = A(D)
-            W = A.adjoint(sigma * (AD - prox(AD))) - D @ Lam
-            return M.direction(X, W + of_f(D), self.rho)
-
         accuracy = min(0.1, math.sqrt(3 * size / float(norm(G))))  # relative, so that units do not matter
-        return Model(pull, hessian, accuracy, rounding(X, self._here))
+        hessian = partial(Curvature(X, Lam, prox, sigma, self.rho), problem, of_f=of_f)
+        program = self._program(X, Lam, prox, pull, accuracy) if backend_of(X).is_asynchronous(X) else None
+        return Model(pull, hessian, accuracy, rounding(X, self._here), program=program)
+
+    def _program(
+        self, X: Array, Lam: Array, prox: ProxDerivative, g: Array, accuracy: float
+    ) -> Callable[[float], Step] | None:
+        """The step without questions to the host; None for a derivative that cannot be taken apart into arrays."""
+        if not is_dataclass(prox):
+            return None
+        number = partial(backend_of(X).number, like=X)
+        curvature = Curvature(X, Lam, prox, number(self.sigma), number(self.rho))
+        return lambda radius: truncated_cg(self.problem, curvature, g, number(radius), accuracy, PRODUCTS)
 
     def trial(self, at: Point, D: Array) -> tuple[Point, float]:
         """The retraction along D, and the change of the Lagrangian."""
@@ -221,6 +233,25 @@ class AugmentedLagrangian:
 
     def refuse(self, at: Point, step: Step) -> None:
         """A shorter step is all there is to try."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """The generalised Hessian of the augmented Lagrangian along the manifold."""
+
+    X: Array
+    Lam: Array
+    prox: ProxDerivative
+    sigma: Scalar
+    rho: Scalar
+
+    def __call__(self, problem: Problem, D: Array, of_f: Product | None = None) -> Array:
+        """The Hessian times D, with that of f at X where it is known already."""
+        of_f = problem.f.hessian(self.X) if of_f is None else of_f
+        assert of_f is not None
+        AD = problem.A(D)
+        W = problem.A.adjoint(self.sigma * (AD - self.prox(AD))) - D @ self.Lam
+        return problem.M.direction(self.X, W + of_f(D), self.rho)
 
 
 def is_flat(problem: Problem) -> bool:

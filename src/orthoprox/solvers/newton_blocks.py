@@ -16,8 +16,8 @@ from orthoprox._types import Array
 from orthoprox.backends import backend_of, either, speculation
 from orthoprox.backends._tree import select
 from orthoprox.problem import Certificate, Problem
+from orthoprox.solvers import _joint as joint
 from orthoprox.solvers._base import Measured, Scope, Solver, UnsupportedProblem
-from orthoprox.solvers.oadmm import joint
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState
 
@@ -59,7 +59,7 @@ class NewtonBlocks(Solver[NewtonBlocksState]):
     >>> import numpy as np
     >>> from orthoprox import Critical, Iterations, solve_many
     >>> from orthoprox.models import sparse_pca
-    >>> from orthoprox.solvers.oadmm.newton_blocks import NewtonBlocks
+    >>> from orthoprox.solvers import NewtonBlocks
     >>> tables = np.random.default_rng(0).standard_normal((5, 40, 12))
     >>> problems = [sparse_pca(D, n_components=2, weight=0.3) for D in tables]
     >>> results = solve_many(problems, NewtonBlocks(), stop=Iterations(50) | Critical(1e-8))
@@ -67,7 +67,7 @@ class NewtonBlocks(Solver[NewtonBlocksState]):
     True
     """
 
-    name: ClassVar[str] = "oadmm: blocks with newton"
+    name: ClassVar[str] = "newton-blocks"
     summary: ClassVar[str] = "projections and joint Newton steps, for many small problems at once"
     complexity: ClassVar[str] = "unknown"
     scope: ClassVar[Scope] = Scope(concave=False, any_map=False, entrywise_only=True)

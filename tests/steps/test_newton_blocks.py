@@ -9,10 +9,9 @@ from orthoprox._fields import replace
 from orthoprox._linalg import symmetric
 from orthoprox.maps import Difference
 from orthoprox.models import sparse_pca
-from orthoprox.solvers import UnsupportedProblem
-from orthoprox.solvers.oadmm import joint, newton_blocks
+from orthoprox.solvers import NewtonBlocks, UnsupportedProblem, newton_blocks
+from orthoprox.solvers import _joint as joint
 from orthoprox.solvers.oadmm.iterate import measure
-from orthoprox.solvers.oadmm.newton_blocks import NewtonBlocks
 from orthoprox.terms import L1, MCP, SCAD, ExplainedVariance, GroupL2, Huber, LargestK, Linear, Quadratic
 
 N, R, BETA = 9, 3, 4.0
