@@ -183,7 +183,7 @@ class Stack:
         torch.amax(excess, 0, out=self.worst)
 
     def adapt(self) -> None:
-        """The shares of steps that are taken next: so much that the excess, which is about linear in it, is as aimed."""
+        """The share of the next step of each matrix: about linear in it, the excess is to be no more than the aim."""
         factor = (self.aim / self.excess).clamp_(_LEAST, _BACK)
         trust = (self.trust * factor).clamp_(_SHORTEST, 1.0)
         torch.where(torch.isfinite(self.excess), trust, self.trust, out=self.trust)
