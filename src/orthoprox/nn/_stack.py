@@ -40,9 +40,9 @@ class Rule:
 class Stack:
     """The parameters of one shape, their state in stacked tensors, and the step.
 
-    The step decides on the device and never waits for it. A matrix whose step would leave the reach of the polynomial
-    for the polar factor stays where it is, and its next steps are shorter. One with a gradient that is not finite
-    stays as well.
+    The step decides on the device and never waits for it. Steps are shortened to stay within the reach of the
+    polynomial for the polar factor. A matrix whose step would leave it all the same stays where it is, and so does one
+    with a gradient that is not finite.
     """
 
     def __init__(
