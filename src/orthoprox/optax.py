@@ -15,7 +15,12 @@ from orthoprox.terms import Zero
 jax = extra("jax", "jax", "orthoprox.optax")
 jnp = jax.numpy
 
-_BACK, _LEAST, _SHORTEST = 2.0, 1e-2, 1e-9  # as in orthoprox.nn: how a refused step is shortened, and grows again
+_AIM, _BACK, _LEAST, _SHORTEST = (
+    0.7,
+    2.0,
+    1e-2,
+    1e-9,
+)  # as in orthoprox.nn: how long steps are shortened, and grow again
 _OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
 
 
@@ -125,8 +130,8 @@ def _step(lr: float, momentum: float, penalty: Any, beta: float, G: Any, state: 
         b = new + z / (beta * L)
         y = _each(lambda one: h.prox(one, 1.0 / (beta * L)), b)
         z = beta * L * (b - y)
-    shorter = jnp.maximum(state.trust * jnp.clip(0.5 * reach / excess, _LEAST, 1.0), _SHORTEST)
-    trust = jnp.where(finite, jnp.where(within, jnp.minimum(_BACK * state.trust, 1.0), shorter), state.trust)
+    share = jnp.clip(state.trust * jnp.clip(_AIM * reach / excess, _LEAST, _BACK), _SHORTEST, 1.0)
+    trust = jnp.where(finite, share, state.trust)
     M = jnp.where(finite[..., None, None], M, state.momentum)
     return new - X, Leaf(M, y, z, trust)
 

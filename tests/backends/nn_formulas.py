@@ -3,6 +3,7 @@
 import numpy as np
 
 from orthoprox import Problem, Stiefel
+from orthoprox.manifolds.inverse_root import inverse_root
 
 
 def polar(Y):
@@ -35,3 +36,11 @@ def one_step(W, y, z, M, G, penalty, lr, momentum, weight, t, rule):
     breve = h.prox(b, weight * (mu + 1 / beta))
     y = (breve + mu * beta * b) / (1 + mu * beta)
     return X, y, z + rule["sigma"] * beta * (X - y), M
+
+
+def next_share(share, Y):
+    """The share of the next step, after one that leads to Y: with seven tenths of the reach as its aim."""
+    C = Y @ Y.T if Y.shape[0] <= Y.shape[1] else Y.T @ Y
+    E = C - np.eye(len(C))
+    excess = np.sqrt(np.linalg.norm(E @ E))
+    return np.clip(share * np.clip(0.7 * inverse_root().reach / excess, 1e-2, 2.0), 1e-9, 1.0)

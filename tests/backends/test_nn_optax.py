@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from backends.nn_formulas import one_step, orthonormal
+from backends.nn_formulas import next_share, one_step, orthonormal
 from orthoprox.maps import Matrix
 from orthoprox.terms import L1, GroupL2, LargestK, Quadratic
 
@@ -30,6 +30,17 @@ def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(jax, rng, penalty
         if penalty is not None:
             assert np.abs(state["w"].y[i] - y_new).max() < 1e-12
             assert np.abs(state["w"].z[i] - z_new).max() < 1e-11
+
+
+def test_the_share_of_the_next_step_is_that_of_orthoprox_nn(jax, rng):
+    from orthoprox.optax import Leaf, orthoprox
+
+    W, trust = orthonormal(rng, 5, 3, 7), rng.uniform(0.3, 1.0, 5)
+    G = rng.standard_normal(W.shape) * np.array([1e-3, 0.05, 0.15, 1.0, 100.0])[:, None, None]
+    state = Leaf(*(jax.numpy.asarray(a) for a in (np.zeros_like(W), W, np.zeros_like(W), trust)))
+    _, state = orthoprox(0.5, momentum=0.0).update(G, state, W)
+    wanted = [next_share(a, w - 0.5 * a * g) for a, w, g in zip(trust, W, G, strict=True)]
+    assert np.allclose(state.trust, wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from backends.nn_formulas import one_step, orthonormal, polar
+from backends.nn_formulas import next_share, one_step, orthonormal, polar
 from orthoprox import Problem, Stiefel
 from orthoprox.manifolds.inverse_root import inverse_root
 from orthoprox.solvers import OADMMEP
@@ -191,20 +191,46 @@ def test_a_step_too_long_is_refused_and_the_next_ones_are_shorter_until_they_fit
     W = orthonormal(rng, 2, 4, 6)
     layer = marked(torch, W, init="keep")
     optimizer = OrthoProx([layer.weight], 1.0, momentum=0.0)
-    G = rng.standard_normal(W.shape) * np.array([10.0, 1e-3])[:, None, None]
+    G = rng.standard_normal(W.shape) * np.array([1.0, 1e-3])[:, None, None]
     layer.weight.grad = torch.tensor(G)
     optimizer.step()
     assert np.array_equal(layer.weight.detach().numpy()[0], W[0])
     assert np.abs(layer.weight.detach().numpy()[1] - polar(W[1] - G[1])).max() < 1e-13
     assert optimizer.shortened() == 1
-    for _ in range(4):
+    for _ in range(30):  # the share follows, so that none of them is refused again
+        before = layer.weight.detach().numpy()[0].copy()
         optimizer.step()
-    X = layer.weight.detach().numpy()[0]
-    assert 1e-2 < np.abs(X - W[0]).max() and np.abs(X @ X.T - np.eye(4)).max() < 1e-13
+        X = layer.weight.detach().numpy()[0]
+        assert np.abs(X - before).max() > 1e-4 and np.abs(X @ X.T - np.eye(4)).max() < 1e-13
     layer.weight.grad = 1e-3 * torch.tensor(G)
     for _ in range(20):
         optimizer.step()
     assert optimizer.shortened() == 0
+
+
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (4, 4)])
+def test_the_share_of_the_next_step_follows_from_how_far_this_one_went(torch, rng, shape, host):
+    from orthoprox.nn import OrthoProx
+
+    W, met = orthonormal(rng, 6, *shape), []
+    G = rng.standard_normal(W.shape) * np.array([1e-3, 0.05, 0.1, 0.15, 1.0, 100.0])[:, None, None]
+    for trust in (np.ones(6), rng.uniform(0.3, 1.0, 6)):
+        layer = marked(torch, W, init="keep")
+        optimizer = OrthoProx([layer.weight], 0.5, momentum=0.0)
+        layer.weight.grad = torch.zeros_like(layer.weight)
+        optimizer.step()  # makes the state
+        with torch.no_grad():
+            layer.weight.copy_(torch.tensor(W))
+        ((stack, _, _),) = optimizer._built.values()
+        stack.trust.copy_(torch.tensor(trust))
+        stack.fused = stack.fused if host else None
+        layer.weight.grad = torch.tensor(G)
+        optimizer.step()
+        wanted = [next_share(a, w - 0.5 * a * g) for a, w, g in zip(trust, W, G, strict=True)]
+        assert np.allclose(stack.trust.numpy(), wanted, rtol=1e-9)
+        met += list(np.array(wanted) / trust)
+    assert min(met) == pytest.approx(0.01) and max(met) > 1 and any(0.02 < share < 1 for share in met)
 
 
 def test_without_a_term_that_has_a_prox_the_split_variable_is_the_weight(torch, rng):

@@ -98,8 +98,8 @@ class Host:
         if not worst <= s.reach:
             s.accept(Y)
             return False
-        if shortened:
-            s.trust.copy_(s.longer())
+        if shortened or worst > s.aim:
+            s.adapt()
         Q, h = self._polynomial(worst)
         if Y.dtype == torch.float64:
             Q = correct(Q, E, h)

@@ -15,7 +15,8 @@ from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._polar import _OFF, infeasibility, nearest, polar_near
 
-_BACK = 2.0  # factor by which a shortened step grows again
+_AIM = 0.7  # the share of the reach that the next step is to use at most; the rest is for what it does not foresee
+_BACK = 2.0  # a shortened step grows again by this factor at most at once
 _LEAST = 1e-2  # a refused step is shortened to this share at most at once
 _SHORTEST = 1e-9  # shorter ones would be rounding
 
@@ -39,9 +40,9 @@ class Rule:
 class Stack:
     """The parameters of one shape, their state in stacked tensors, and the step.
 
-    The step decides on the device and never waits for it. A matrix whose step would leave the reach of the polynomial
-    for the polar factor stays where it is, and its next steps are shorter. One with a gradient that is not finite
-    stays as well.
+    The step decides on the device and never waits for it. Steps are shortened to stay within the reach of the
+    polynomial for the polar factor. A matrix whose step would leave it all the same stays where it is, and so does one
+    with a gradient that is not finite.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Stack:
         counts, (m, n) = [s[0] for s in shapes], shapes[0][1:]
         self.shape, first = (sum(counts), m, n), params[0]
         self.reach = inverse_root().reach
+        self.aim = _AIM * self.reach
         like = {"dtype": first.dtype, "device": first.device}
         alone = marks[0].read(first) if len(params) == 1 else None
         # The parameter's own memory where it is one stack by itself.
@@ -176,15 +178,15 @@ class Stack:
         excess = found.excess
         within = excess <= self.reach  # NaN is not
         torch.where(within.view(-1, 1, 1), found.X, self.X, out=self.X)
-        shorter = self.trust * (0.5 * self.reach / excess).clamp_(_LEAST, 1.0)
-        trust = torch.where(within, self.longer(), shorter.clamp_min_(_SHORTEST))
-        torch.where(torch.isfinite(excess), trust, self.trust, out=self.trust)
         self.excess.copy_(excess)
+        self.adapt()
         torch.amax(excess, 0, out=self.worst)
 
-    def longer(self) -> Any:
-        """The shares of steps that are taken after a step within reach."""
-        return (_BACK * self.trust).clamp_max_(1.0)
+    def adapt(self) -> None:
+        """The share of the next step of each matrix: about linear in it, the excess is to be no more than the aim."""
+        factor = (self.aim / self.excess).clamp_(_LEAST, _BACK)
+        trust = (self.trust * factor).clamp_(_SHORTEST, 1.0)
+        torch.where(torch.isfinite(self.excess), trust, self.trust, out=self.trust)
 
     def split(self, penalty: Penalty, beta: Any, weight: Any) -> None:
         """S3 and S4: the prox on y, and the multiplier."""

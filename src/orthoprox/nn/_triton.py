@@ -27,10 +27,10 @@ def _finite(excess):
 
 @triton.jit
 def _next_trust(excess, trust, reach):
-    """The share of the next step: doubled after a step that was taken, less after one that was too long."""
-    shorter = tl.maximum(trust * tl.minimum(tl.maximum(0.5 * reach / excess, 1e-2), 1.0), 1e-9)
-    longer = tl.minimum(2.0 * trust, 1.0)
-    return tl.where(_finite(excess), tl.where(excess <= reach, longer, shorter), trust)
+    """The share of the next step, as in ``Stack.adapt``."""
+    factor = tl.minimum(tl.maximum(0.7 * reach / excess, 1e-2), 2.0)
+    share = tl.minimum(tl.maximum(trust * factor, 1e-9), 1.0)
+    return tl.where(_finite(excess), share, trust)
 
 
 @triton.jit

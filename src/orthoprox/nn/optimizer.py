@@ -368,5 +368,5 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         return z
 
     def shortened(self) -> int:
-        """How many matrices take steps shorter than lr now, because longer ones were refused. Waits for the device."""
+        """How many matrices take a step shorter than lr next, as a whole one may be too long. Waits for the device."""
         return sum(int((stack.trust < 1).sum()) for stack, _, _ in self._built.values())
