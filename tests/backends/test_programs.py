@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from backends.problems import PROBLEMS, N, R
-from orthoprox import Critical, Iterations, Problem, Recorder, Seconds, Stiefel, named, solve
+from orthoprox import Critical, Iterations, Problem, Recorder, Seconds, Stiefel, _trust_region_program, named, solve
 from orthoprox.backends import backend_of
 from orthoprox.backends._speculation import speculate, speculation
 from orthoprox.backends._tree import flatten
@@ -66,6 +66,21 @@ def test_the_default_solver_records_its_blocks_and_measurements(graphs, torch):
     assert other.objective == pytest.approx(one.objective, rel=1e-9)
     assert any(isinstance(known, graphs.Numbers) for known in graphs.LIBRARY._of(there).values())
     assert programs(graphs, there) and other.compile_seconds > 0 == one.compile_seconds
+
+
+@pytest.mark.parametrize("name", ["mcp of differences", "stack of three", "groups of a matrix"])
+def test_newton_steps_of_the_default_solver_record_their_products(graphs, torch, name):
+    make = PROBLEMS[name]
+    here, there = make(np.asarray), make(torch.tensor)
+    X0 = here.M.random(3)
+    one, other = solve(here, X0=X0, stop=Iterations(3)), solve(there, X0=torch.tensor(X0), stop=Iterations(3))
+    assert np.max(np.abs(one.X - other.X.numpy())) < 1e-6
+    known = graphs.LIBRARY._of(there).items()
+    (program,) = (found for (step, *_), found in known if step[0] is _trust_region_program.iterate)
+    assert program._steps and not program.given_up
+    # A number would become a tensor, and a slice that ends at one would ask the host.
+    leaves = flatten(there.h.prox_derivative(torch.ones(there.shape, dtype=torch.float64), 0.1)).leaves
+    assert all(getattr(leaf, "ndim", 0) > 0 for leaf in leaves)
 
 
 def test_a_wrong_assumption_is_noticed_and_the_step_taken_with_its_branches(graphs, torch):

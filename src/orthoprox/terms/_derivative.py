@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
@@ -48,9 +47,9 @@ class StackedDerivative:
     """Derivatives that each act on their own rows."""
 
     parts: tuple[ProxDerivative, ...]
-    rows: tuple[int, ...]
+    rows: tuple[range, ...]
+    """Of each: ranges, since a step that is recorded takes numbers for something that changes."""
 
     def __call__(self, D: Array) -> Array:
-        ends = pairwise(accumulate(self.rows, initial=0))
-        blocks = [part(D[start:end, :]) for part, (start, end) in zip(self.parts, ends, strict=True)]
+        blocks = [part(D[own.start : own.stop, :]) for part, own in zip(self.parts, self.rows, strict=True)]
         return array_namespace(D).concat(blocks, axis=0)

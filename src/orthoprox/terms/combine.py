@@ -281,7 +281,8 @@ class SeparableSum(ProximableTerm):
     def prox_derivative(self, y: Array, mu: Scalar) -> ProxDerivative | None:
         parts = tuple(h.prox_derivative(block, mu) for h, block in self._blocks(y))
         known = tuple(part for part in parts if part is not None)
-        return StackedDerivative(known, self.rows) if len(known) == len(parts) else None
+        rows = tuple(range(*ends) for ends in pairwise(accumulate(self.rows, initial=0)))
+        return StackedDerivative(known, rows) if len(known) == len(parts) else None
 
     def subgradient(self, y: Array) -> Array:
         return array_namespace(y).concat([h.subgradient(block) for h, block in self._blocks(y)], axis=0)
