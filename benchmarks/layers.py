@@ -131,6 +131,7 @@ def draw_quality(found: dict[str, dict[str, Any]], folder: Path) -> None:
         ends = [statistics.mean(end(run) for run in what["runs"]) for what in row.values()]
         room = max(ends) - min(ends) + 0.02
         ax.set(title=TASKS[task].title, xlabel="epoch", ylim=(min(ends) - 2 * room, max(ends) + 0.1 * room))
+        ax.xaxis.get_major_locator().set_params(integer=True)
     canvas.axes[0].set_ylabel("accuracy on held-out data")
     canvas.legend(lines.values(), lines, fontsize=8, loc="outside right center")
     folder.mkdir(parents=True, exist_ok=True)
@@ -155,6 +156,7 @@ def draw_sparse(found: dict[str, dict[str, Any]], folder: Path) -> None:
         ax.set(
             title=f"{TASKS[task].title}: {1 - float(share):.0%} zeros", xlabel="epoch; zeros become exact at the line"
         )
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(fontsize=7, loc="lower left")
     folder.mkdir(parents=True, exist_ok=True)
     canvas.savefig(folder / "sparse.png", dpi=75)
