@@ -137,6 +137,16 @@ def test_a_choice(library, yes):
     assert backend_of(one).cond(library.asarray(np.asarray(True)), lambda a: a, wrong, one) is one
 
 
+def test_a_linear_system_and_one_that_is_singular(library):
+    rng = np.random.default_rng(0)
+    K, b = rng.standard_normal((5, 5)), rng.standard_normal(5)
+    ask = backend_of(library.asarray(b)).solve
+    found = ask(library.asarray(K), library.asarray(b))
+    assert library.owns(found) and np.allclose(library.numpy(found), np.linalg.solve(K, b))
+    K[:, 2] = 0.0
+    assert not np.isfinite(library.numpy(ask(library.asarray(K), library.asarray(b)))).all()
+
+
 def test_waiting_and_quiet(library):
     one = library.asarray(np.ones((2, 2)))
     backend = backend_of(one)
