@@ -53,6 +53,7 @@ def find_components(
     effort: str | Effort = "balanced",
     seed: int = 0,
     start: Array | None = None,
+    leading: Array | None = None,
     progress: Progress | None = None,
 ) -> Array:
     """Orthonormal X, shape (n, r), with few nonzeros and a large tr(X'CX).
@@ -73,6 +74,8 @@ def find_components(
     start : array, shape (n, r), optional
         An orthonormal point with no more nonzeros than allowed, to improve by exchanges instead of a search from
         scratch. The result is at least as good.
+    leading : array, shape (n, r), optional
+        The leading eigenvectors of C where they are known. Many features are searched among those that matter to them.
     progress : Progress, optional
         Where rounds are counted and the best point so far is kept.
 
@@ -91,7 +94,7 @@ def find_components(
     start = None if start is None else np.asarray(start, dtype=np.float64)
     efforts = [EFFORTS[name] for name in included(effort)] if isinstance(effort, str) else [effort]
     for one in efforts:
-        _find(C, allowance, one, seed, start, progress)
+        _find(C, allowance, one, seed, start, leading, progress)
     assert progress.best is not None  # one was offered
     return progress.best
 
@@ -102,10 +105,16 @@ def included(effort: str) -> tuple[str, ...]:
 
 
 def _find(
-    C: Covariance, allowance: Allowance, effort: Effort, seed: int, start: Array | None, progress: Progress
+    C: Covariance,
+    allowance: Allowance,
+    effort: Effort,
+    seed: int,
+    start: Array | None,
+    leading: Array | None,
+    progress: Progress,
 ) -> None:
     """One search, among features that matter and then among those that would gain."""
-    inside = first_features(C, allowance)
+    inside = first_features(C, allowance, leading)
     if start is not None:
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
     part = _enter(C, inside, progress)

@@ -27,12 +27,15 @@ def leading_vectors(C: Covariance, q: int) -> Array:
     return found.vectors
 
 
-def first_features(C: Covariance, allowance: Allowance) -> Array:
-    """The features that matter most to the leading eigenvectors, and those of largest variance, in rising order."""
+def first_features(C: Covariance, allowance: Allowance, leading: Array | None = None) -> Array:
+    """The features that matter most to the leading eigenvectors, and those of largest variance, in rising order.
+
+    As many eigenvectors as components may be known.
+    """
     size = min(C.n, max(_LEAST, _SHARE * allowance.total))
     if C.n <= _ALL or 2 * size > C.n:
         return np.arange(C.n)
-    loading = np.linalg.norm(leading_vectors(C, allowance.r), axis=1)
+    loading = np.linalg.norm(leading_vectors(C, allowance.r) if leading is None else leading, axis=1)
     # Standardised features have equal variances up to rounding, which must not decide: then loadings do.
     variance = np.round(C.diagonal / np.max(C.diagonal), _DIGITS)
     by_variance = np.lexsort((-loading, -variance))[: size // 2]
