@@ -29,6 +29,7 @@ _ENTRIES = 100  # and entries, with whose cube these steps grow
 _FORMED = 1000  # the most features of a covariance that is formed
 _STEPS = 8  # of Newton's method at a start
 _ENLARGED = 5  # how often a working set may grow
+_REAL = 1e-8  # of the variance: a gain that is not rounding
 
 
 def is_small(n: int, allowance: Allowance) -> bool:
@@ -114,6 +115,7 @@ def _find(
     progress: Progress,
 ) -> None:
     """One search, among features that matter and then among those that would gain."""
+    C = DenseCovariance(C.dense()) if C.n <= _FORMED else C
     inside = first_features(C, allowance, leading)
     if start is not None:
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
@@ -124,7 +126,7 @@ def _find(
     else:
         progress.offer(_improve(part, start[inside], allowance, effort, progress))
     for _ in range(_ENLARGED if part.n < C.n else 0):
-        X = progress.best
+        X, value = progress.best, progress.value
         assert X is not None  # one was offered
         more = entering_features(C, X, inside, allowance)
         if len(more) == 0 or progress.ends():
@@ -132,6 +134,8 @@ def _find(
         inside, before = np.union1d(inside, np.union1d(more, np.flatnonzero(np.any(X != 0, axis=1)))), inside
         part = _enter(C, inside, progress, (before, part))
         progress.offer(_improve(part, X[inside], allowance, effort, progress))
+        if progress.value <= value * (1 + _REAL):  # those left promise less than these, which have gained nothing
+            break
 
 
 def _search(
