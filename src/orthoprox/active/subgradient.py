@@ -87,8 +87,8 @@ def shortest(X: Array, base: Array, z: Array, low: Array, high: Array, enough: f
     outside = xp.clip(-base, low, high)
     left = xp.where(there[:, None], xp.zeros_like(base), base + outside)
     rows = xp.nonzero(there)[0]
-    some = (xp.take(a, rows, axis=0) for a in (X, base, z, low, high))
-    inside = _shortest(*some, enough, float(inner(left, left)))
+    X, base, z, low, high = (xp.take(a, rows, axis=0) for a in (X, base, z, low, high))
+    inside = _shortest(X, base, z, low, high, enough, float(inner(left, left)))
     places = xp.cumulative_sum(xp.astype(there, rows.dtype), axis=0) - 1
     return xp.where(there[:, None], xp.take(inside, xp.clip(places, 0), axis=0), outside)
 

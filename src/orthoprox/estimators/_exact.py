@@ -103,7 +103,7 @@ def improve_rows(data: Samples, X: Array) -> Array:
 def _variance_of(data: Samples, features: Array) -> ExplainedVariance:
     """The variance of some features; sparse ones are multiplied once, for their covariances."""
     part, weight = data.features(features), 1 / data.n_samples
-    if not is_sparse(data.X):
+    if not isinstance(data, Samples) or not is_sparse(data.X):  # others are in blocks
         return ExplainedVariance(part.B, weight=weight)
     H = data.covariance.block(features) * data.degrees_of_freedom
     H = ((H + H.T) / 2).astype(data.like.dtype)

@@ -301,8 +301,7 @@ class SparsePCA(StreamingTransformer):
         weight, k = unit_weight(data, self.weight), None
         B = with_norm(data, self.n_components_) if self._searches(data) else data.B
         if weight is None:
-            k = self._allowance(data).total
-            weight = _exact.exact_penalty_weight(B.norm**2 / data.n_samples)
+            k, weight = self._allowance(data).total, _exact.exact_penalty_weight(B.norm**2 / data.n_samples)
         if self._any_basis(data):
             weight, k = weight if self.penalty == "group" else 0.0, None
         return sparse_pca(B, n_components=self.n_components_, weight=weight, penalty=self.penalty, k=k)
