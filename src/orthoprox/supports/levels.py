@@ -160,6 +160,7 @@ def refine(
     effort = replace(effort.among(allowance.r), keep=effort.keep + 1, race=_ALONE * effort.race)
     search = Search(C, V, Levels.of([allowance], [effort.at(allowance.total)]), effort, rng, progress)
     patience = (effort.patience if allowance.few else effort.patience // 2) * (allowance.r // 2)
+    patience = min(patience, 1) if allowance.slack else patience
     return search.run(search.exchange(points), patience)
 
 
