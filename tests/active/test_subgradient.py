@@ -20,7 +20,17 @@ def meeting_weakly(size):
     return M.project(X)
 
 
-POINTS = {"dense": M.random(5), "weak": meeting_weakly(1e-2), "weaker": meeting_weakly(1e-4)}
+def in_few_rows(rows):
+    """A point that vanishes in all other rows."""
+    X = np.zeros((N, R))
+    X[np.random.default_rng(4).permutation(N)[:rows]] = Stiefel(rows, R).random(6)
+    return X
+
+
+POINTS = {
+    **{"dense": M.random(5), "weak": meeting_weakly(1e-2), "weaker": meeting_weakly(1e-4)},
+    **{"few rows": in_few_rows(6), "as many as columns": in_few_rows(R)},
+}
 
 
 def a_case(name, seed):
@@ -78,6 +88,17 @@ def test_at_a_point_it_is_the_shortest_of_all_subgradients(name):
     assert found.length == pytest.approx(least, rel=1e-6)
     rough = shortest_subgradient(problem, problem.at(X), ActiveSet.at(problem, X), guess, 1e9)
     assert rough.length >= found.length * (1 - 1e-9)
+
+
+def test_rows_that_vanish_count_for_what_is_short_enough():
+    """What they leave is part of the length, though no Lam changes it."""
+    X, base, low, high = a_case("few rows", 3)
+    best, first = (length(X, base, shortest(X, base, 0 * base, low, high, enough)) for enough in (0.0, 1e9))
+    assert first > 1.005 * best
+    assert length(X, base, shortest(X, base, 0 * base, low, high, 1.002 * best)) <= 1.002 * best
+    outside = ~np.any(X != 0, axis=1)
+    found = shortest(X, base, 0 * base, low, high)
+    assert np.array_equal(found[outside], np.clip(-base, low, high)[outside])
 
 
 def test_an_entry_that_is_about_to_move_has_the_slope_ahead():

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from orthoprox.allowance import Allowance
+from orthoprox.bounds import _threshold as threshold
 from orthoprox.bounds import certify, variance_bound
+from orthoprox.bounds._eigen import largest_block, rough_sum
 from orthoprox.bounds._source import Scaled, covariance_of
-from orthoprox.bounds._threshold import entries_above, shrink
+from orthoprox.bounds._threshold import Limits, entries_above, shrink
 from orthoprox.covariance import DenseCovariance, SampleCovariance
 
 
@@ -130,3 +133,34 @@ def test_every_way_to_the_entries_of_a_covariance_agrees(rng, make, centred):
     G, error = C.gram()
     np.testing.assert_allclose(G, (X - c) @ (X - c).T / 7, atol=error)
     assert 0 < C.entry_error < 1e-11 and 0 < error < 1e-11 and DenseCovariance(exact).gram() is None
+
+
+def test_the_level_of_small_blocks_is_the_least_of_its_grid(rng):
+    kept, floor = entries_above(Scaled.of(covariance_of(samples(rng))), 1e-3, 10**9)[0], 1e-3
+    for block in (300, 100, 40, 7):
+        lam = threshold._with_small_blocks(kept, floor, Limits(np.inf, 10**9, block))
+        assert largest_block(shrink(kept, lam - floor)) <= block
+        assert lam == pytest.approx(1.1 * floor) or largest_block(shrink(kept, lam / 1.1 * (1 - 1e-9) - floor)) > block
+
+
+def test_blocks_are_those_that_a_walk_over_neighbours_finds(rng):
+    A = sparse.random_array((80, 80), density=0.01, rng=rng)
+    A = sparse.csr_array(A + A.T)
+    reached = np.linalg.matrix_power((A.toarray() != 0) + np.eye(80), 80) > 0
+    assert largest_block(A) == reached.sum(axis=1).max()
+
+
+def test_no_level_above_has_a_bound_below_the_least(rng):
+    C, allowance = Scaled.of(np.cov(samples(rng, n=60).T)), Allowance(12, (60,) * 3)
+    lams = np.geomspace(1e-3, 1.0, 15)
+    values = [rough_sum(shrink(C.dense(), lam), 3) + lam * allowance.total for lam in lams]
+    for i, lam in enumerate(lams):
+        assert threshold._least_bound(C, lam, allowance) <= min(values[i:]) * (1 + 1e-12)
+
+
+def test_as_much_as_is_wanted_lies_above_the_quantile(rng):
+    X = rng.standard_normal((50, 300))
+    C = Scaled.of(covariance_of(X))
+    for most in (900, 9000, 45000):
+        above = np.count_nonzero(np.abs(C.dense()) > threshold._quantile(C, most))
+        assert 0.6 * most <= above <= 1.6 * most

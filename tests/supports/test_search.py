@@ -313,7 +313,7 @@ def test_a_large_group_is_not_torn_apart_by_equal_parts_of_a_total():
 def test_a_total_of_many_begins_with_equal_parts(monkeypatch, k):
     """Also where it finds nothing fresh."""
     C, found = DenseCovariance(covariance(0, 120, m=30)), splices._truncated
-    poor = lambda C, X, a: at(C, np.eye(120)[None, :, :3], a) if a.slack else found(C, X, a)
+    poor = lambda C, X, a, caps: at(C, np.eye(120)[None, :, :3], a) if a.slack else found(C, X, a, caps)
     monkeypatch.setattr(splices, "_truncated", poor)
     kept = lambda a: check(C.C, find_components(C, a, effort=WEAK), a)
     assert kept(Allowance(3 * k, (120,) * 3)) >= kept(of_caps(k, k, k)) - 1e-9

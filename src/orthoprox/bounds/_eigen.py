@@ -92,7 +92,16 @@ def rough_sum(A: Any, r: int) -> float:
 
 def largest_block(A: Any) -> int:
     """The order of the largest connected block."""
-    return int(np.max(np.bincount(connected_components(A, directed=False)[1])))
+    return int(np.max(np.bincount(_connected(A)[1])))
+
+
+def _connected(A: Any) -> tuple[int, Array]:
+    """The number of connected blocks, and to which each row belongs.
+
+    Those of a symmetric matrix are also its strongly connected ones, for which SciPy makes no transpose.
+    """
+    count, label = connected_components(A, directed=True, connection="strong")
+    return int(count), label
 
 
 def _blocks(A: Any) -> tuple[Array, list[Array]]:
@@ -100,7 +109,7 @@ def _blocks(A: Any) -> tuple[Array, list[Array]]:
     if not sparse.issparse(A) and np.count_nonzero(A) > A.shape[0] ** 2 // 2:
         return np.empty(0), [A]
     A = sparse.csr_array(A)
-    count, label = connected_components(A, directed=False)
+    count, label = _connected(A)
     sizes = np.bincount(label, minlength=count)
     return A.diagonal()[sizes[label] == 1], [A[rows][:, rows].toarray() for rows in _members(label, sizes)]
 

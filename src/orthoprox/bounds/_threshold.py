@@ -27,7 +27,8 @@ _HALVINGS = 30
 _EIGENVALUES = 0.4  # multiplications allowed for them, times the cube of the order: a tenth of what they take
 _CHUNK = 256  # columns of C at a time
 _ALIKE = 0.7  # of the largest variance among columns that are computed together
-_RISE = 2.0  # of lam, where too much is above it,
+_PROBES = 50  # columns that tell how much is above a lam
+_RISE = 1.2  # of lam, where too much is above it all the same,
 _CLOSER = 1.1  # and where blocks are too large
 _LOWER = 0.95  # a lam that is hardly lower than the last one is not worth a step
 _RATIO = math.sqrt(0.5)  # between one lam and the next in the first search
@@ -51,7 +52,7 @@ class Limits:
     def of(cls, work: float) -> Limits:
         """Those for so many multiplications, of entries and of eigenvalues."""
         block = FEW if math.isinf(work) else min(FEW, round((work / _EIGENVALUES) ** (1 / 3)))
-        return cls(work, _ENTRIES, block)
+        return cls(work, min(_ENTRIES, block**2), block)
 
     def allow(self, kept: Any) -> bool:
         """Whether entries above a lam, None where there are too many, fall into blocks that are small enough."""
@@ -65,6 +66,8 @@ class Clip:
     lam: float
     kept: Any
     rows: Array
+    rounded: bool = False
+    """Whether it was made from C clipped below, so that entries are rounded twice."""
 
 
 def shrink(A: Any, lam: float) -> Any:
@@ -106,17 +109,36 @@ def best_clip_wide(C: Scaled, allowance: Allowance, limits: Limits, known: float
     least = max(least_level(C, limits.work), top * _RATIO ** (2 * _LEVELS))
     largest = np.argsort(-C.diagonal, kind="stable")[:_FIRST]
     floor = max(best_clip(C.block(largest), allowance), least, least_level(C, _START))
-    while (clip := _within(C, floor, limits)) is None:
-        floor *= _RISE
-        if floor * allowance.total >= known:
+    clip = None
+    while clip is None:
+        if _least_bound(C, floor, allowance) >= known:
             return None
+        clip = _within(C, floor, limits)
+        floor = max(_RISE * floor, _quantile(C, limits.kept)) if clip is None else floor
+    if clip.rounded and _least_bound(C, clip.lam, allowance) >= known:  # blocks are too large below
+        return None
     while True:
         lam, lower = _best_above(clip, top, allowance), max(clip.lam * _RATIO, least)
         falling = lam * _RATIO < clip.lam and lower < clip.lam  # the best is at the lower end, or next to it
         below = _within(C, lower, limits) if falling else None
         if below is None or below.lam > _LOWER * clip.lam:
-            return clip if lam == clip.lam else Clip(lam, *entries_above(C, lam, limits.kept))
+            exact = lam == clip.lam and not clip.rounded
+            return clip if exact else Clip(lam, *entries_above(C, lam, limits.kept))
         clip = below
+
+
+def _least_bound(C: Scaled, lam: float, allowance: Allowance) -> float:
+    """What no bound at lam or above is below: eigenvalues add up to no less than entries on the diagonal."""
+    largest = np.sort(C.diagonal)[-allowance.r :]
+    return float(np.sum(np.maximum(largest - lam, 0.0))) + lam * allowance.total
+
+
+def _quantile(C: Scaled, most: int) -> float:
+    """About the lam with as many entries above it, judged by some columns."""
+    some = np.argsort(-C.diagonal, kind="stable")[:: max(1, C.n // _PROBES)]
+    sizes = np.abs(C.cross(np.arange(C.n), some)).ravel()
+    last = min(int(len(sizes) * (most / C.n**2)), len(sizes) - 1)
+    return float(np.partition(sizes, len(sizes) - 1 - last)[len(sizes) - 1 - last])
 
 
 def _within(C: Scaled, lam: float, limits: Limits) -> Clip | None:
@@ -124,16 +146,20 @@ def _within(C: Scaled, lam: float, limits: Limits) -> Clip | None:
     kept, rows = entries_above(C, lam, limits.kept)
     if kept is None or limits.allow(kept):
         return None if kept is None else Clip(lam, kept, rows)
-    lam = _with_small_blocks(kept, lam, limits)
-    return Clip(lam, *entries_above(C, lam, limits.kept))
+    above = _with_small_blocks(kept, lam, limits)
+    return Clip(above, shrink(kept, above - lam), rows, rounded=True)
 
 
 def _with_small_blocks(kept: Any, floor: float, limits: Limits) -> float:
-    """A level above a floor at which blocks are small enough."""
-    lam = floor
-    while not limits.allow(kept):
-        kept, lam = shrink(kept, (_CLOSER - 1) * lam), _CLOSER * lam
-    return lam * (1 + 4 * _EPS)  # where rounding in between leaves no more
+    """A level above a floor at which blocks are small enough: the least of floor * _CLOSER**i, by bisection."""
+    low, high = 0, 1
+    while not limits.allow(shrink(kept, (_CLOSER**high - 1) * floor)):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = limits.allow(shrink(kept, (_CLOSER**middle - 1) * floor))
+        low, high = (low, middle) if fits else (middle, high)
+    return floor * _CLOSER**high * (1 + 4 * _EPS)  # where rounding in between leaves no more
 
 
 def _best_above(clip: Clip, top: float, allowance: Allowance) -> float:
@@ -148,7 +174,7 @@ def _best_above(clip: Clip, top: float, allowance: Allowance) -> float:
     points = [floor]
     while points[-1] / _RATIO < top:
         points.append(points[-1] / _RATIO)
-    return search(bound, [*points[:0:-1], floor], _SECTIONS)
+    return search(bound, [*points[:0:-1], floor], _SECTIONS // 2)
 
 
 def least_level(C: Scaled, work: float) -> float:
@@ -192,8 +218,10 @@ def entries_above(C: Scaled, lam: float, limit: float) -> tuple[Any, Array]:
     if not parts:
         return sparse.csr_array((0, 0)), order[:0]
     values, i, j = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
-    used, place = np.unique(np.concatenate([i, j]), return_inverse=True)
-    i, j = place[: len(i)], place[len(i) :]
+    there = np.zeros(C.n, dtype=bool)
+    there[i] = there[j] = True
+    used, place = np.flatnonzero(there), np.cumsum(there) - 1
+    i, j = place[i], place[j]
     A = sparse.coo_array((values, (i, j)), shape=(len(used), len(used)))
     return sparse.csr_array(A + A.T - sparse.diags_array(A.diagonal())), order[used]
 

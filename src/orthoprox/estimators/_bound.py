@@ -13,7 +13,6 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.bounds import variance_bound
 from orthoprox.estimators._input import Samples
-from orthoprox.estimators._search import covariance_of
 from orthoprox.estimators._spectrum import is_formed, principal_shares
 
 _WORK = 4e8  # multiplications beside a fit of many features, less than half a second
@@ -74,7 +73,7 @@ def _bound(data: Samples, allowance: Allowance, effort: str, kept: float, pca: f
         pca = float(np.sum(principal_shares(data, allowance.r))) * data.total_variance
     thorough = effort == "thorough"
     bound = variance_bound(
-        covariance_of(data),
+        data.covariance,
         allowance.r,
         n_nonzero=allowance.total,
         n_nonzero_per_component=allowance.caps,

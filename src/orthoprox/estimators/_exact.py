@@ -27,6 +27,8 @@ from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import status_after
 from orthoprox.estimators._stop import is_critical
 from orthoprox.manifolds import Stiefel
+from orthoprox.maps import Gram
+from orthoprox.maps.sparse import is_sparse
 from orthoprox.problem import Certificate, Point, Problem, criticality
 from orthoprox.terms import ExplainedVariance, GroupL2
 
@@ -91,11 +93,23 @@ def improve_rows(data: Samples, X: Array) -> Array:
     rows = np.flatnonzero(np.any(X != 0, axis=1))
     if 2 * len(rows) > len(X):
         return X
-    part = data.features(rows)
-    problem = Problem.of(ExplainedVariance(part.B, weight=1 / data.n_samples), over=Stiefel(len(rows), X.shape[1]))
+    f = _variance_of(data, rows)
+    problem = Problem.of(f, over=Stiefel(len(rows), X.shape[1]))
     Y = np.zeros_like(X)
     Y[rows] = _newton_on_support(problem, X[rows], X[rows] != 0, _CHEAP_STEPS).point.X
     return Y
+
+
+def _variance_of(data: Samples, features: Array) -> ExplainedVariance:
+    """The variance of some features; sparse ones are multiplied once, for their covariances."""
+    part, weight = data.features(features), 1 / data.n_samples
+    if not isinstance(data, Samples) or not is_sparse(data.X):  # others are in blocks
+        return ExplainedVariance(part.B, weight=weight)
+    H = data.covariance.block(features) * data.degrees_of_freedom
+    H = ((H + H.T) / 2).astype(data.like.dtype)
+    norm = math.sqrt(max(float(np.linalg.eigvalsh(H)[-1]), 0.0)) * (1 + math.sqrt(np.finfo(H.dtype).eps))
+    B = part.map_of_norm(norm)
+    return ExplainedVariance(B, weight=weight, gram=Gram(B, H=H, norm=norm**2))
 
 
 def finish_on_support(problem: Problem, result: Result[Any], tol: float) -> Result[Any]:

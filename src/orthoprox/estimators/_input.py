@@ -17,6 +17,7 @@ from orthoprox._fields import DERIVED, cached_property, replace
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.blocks import Rows, is_chunked
+from orthoprox.covariance import Covariance, DeviceCovariance, SampleCovariance, WithVariances
 from orthoprox.estimators._device import dispatches, host, is_elsewhere, numpy_dtype, place
 from orthoprox.estimators._remainder import Remainder
 from orthoprox.estimators._units import exponent, times_power
@@ -94,14 +95,15 @@ class Samples:
     @cached_property
     def B(self) -> LinearMap:
         """The samples as a map; sparse ones are centred without being filled in."""
-        return self._map()
+        return self.map_of_norm()
 
     @cached_property
     def rough(self) -> LinearMap:
         """The same map for products only: it does without a bound on its norm, which takes long."""
-        return self._map(sys.float_info.max)
+        return self.map_of_norm(sys.float_info.max)
 
-    def _map(self, norm: float = DERIVED) -> LinearMap:
+    def map_of_norm(self, norm: float = DERIVED) -> LinearMap:
+        """The same map with a norm that is known; a bound is computed when it is not given."""
         if self.remainder is not None:
             roots = np.sqrt(self.remainder.own).astype(self.X.dtype)
             alone = Sparse(csr_array(diags_array(roots)), norm=float(np.max(roots)))
@@ -112,6 +114,21 @@ class Samples:
             return Sparse(self.X, norm=norm, name="X")
         inner = Sparse(self.X, norm=sys.float_info.max, name="X")  # nobody asks for its norm: that of the whole counts
         return Centred(inner, self.rest, norm=norm)
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        """Products with the covariance, in double precision."""
+        d = self.degrees_of_freedom
+        if is_elsewhere(self.X):
+            xp = array_namespace(self.X)
+            return DeviceCovariance(xp.astype(self.X, xp.float64, copy=False), d)
+        C = SampleCovariance(self.X.astype(np.float64, copy=False), self.rest.astype(np.float64, copy=False), d)
+        return C if self.remainder is None else WithVariances(C, self.remainder.own / d)
+
+    @cached_property
+    def spectra(self) -> dict[int, Any]:
+        """Leading eigenvectors that were computed, by their number."""
+        return {}
 
     @cached_property
     def total_squares(self) -> float:

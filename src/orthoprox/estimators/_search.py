@@ -7,30 +7,17 @@ from typing import Any
 import numpy as np
 
 from orthoprox._fields import replace
-from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
-from orthoprox.covariance import Covariance, DeviceCovariance, SampleCovariance, WithVariances
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, RunFailed, Status, solve
 from orthoprox.driver import Progress as Bar
 from orthoprox.estimators import _exact
-from orthoprox.estimators._block_samples import BlockSamples
-from orthoprox.estimators._device import host_result, is_elsewhere, start_for
+from orthoprox.estimators._device import host_result, start_for
 from orthoprox.estimators._input import Samples
+from orthoprox.estimators._spectrum import leading_pairs
 from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
 from orthoprox.supports import EFFORTS, Effort, Progress, find_components, included
-
-
-def covariance_of(data: Samples) -> Covariance:
-    """Products with the covariance of samples, in double precision."""
-    if isinstance(data, BlockSamples):
-        return data.covariance
-    if is_elsewhere(data.X):
-        xp = array_namespace(data.X)
-        return DeviceCovariance(xp.astype(data.X, xp.float64, copy=False), data.degrees_of_freedom)
-    C = SampleCovariance(data.X.astype(np.float64), data.rest.astype(np.float64), data.degrees_of_freedom)
-    return C if data.remainder is None else WithVariances(C, data.remainder.own / data.degrees_of_freedom)
 
 
 def search_run(
@@ -60,8 +47,10 @@ def search_run(
     effort = estimator.effort if effort is None else effort
     progress = Progress(most=estimator.max_iter)
     status = Status.STALLED  # the search came to its own end, unless something ends it
+    C, pairs = data.covariance, leading_pairs(data, allowance.r)
+    leading = None if pairs is None else pairs.vectors
     try:
-        find_components(covariance_of(data), allowance, effort=effort, seed=seed, start=start, progress=progress)
+        find_components(C, allowance, effort=effort, seed=seed, start=start, leading=leading, progress=progress)
     except KeyboardInterrupt:
         if progress.best is None:
             raise

@@ -9,13 +9,15 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from orthoprox._fields import replace
 from orthoprox._namespace import array_namespace
-from orthoprox._subspace import leading_eigenvectors
+from orthoprox._subspace import Eigenvectors, leading_eigenvectors, with_signs
 from orthoprox._types import Array
 from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._device import host
 from orthoprox.estimators._input import Samples
+from orthoprox.maps import LinearMap
 
 _FORMED = 1000  # the largest Gram matrix whose eigenvalues all come at once
+_ACCURACY = 1e-5  # of iterated eigenvectors
 _BLOCK = 256
 _ALL_VALUES = 5000  # the most features in blocks whose principal variances are all computed
 _STEPS = 30  # of subspace iteration, each a pass over samples in blocks
@@ -41,17 +43,42 @@ def is_formed(data: Samples) -> bool:
     return min(data.n_samples, data.n_features) <= _FORMED and not isinstance(data, BlockSamples)
 
 
-def principal_shares(data: Samples, r: int) -> Array:
-    """The share of the variance that each of the first r principal components keeps; zero beyond the rank."""
+def leading_pairs(data: Samples, r: int) -> Eigenvectors | None:
+    """The r largest eigenvalues of X'X and their eigenvectors, of many samples of many features; computed once.
+
+    None where all eigenvalues come at once, and of samples in blocks, where each product is a pass.
+    """
     k = min(data.n_samples, data.n_features)
-    if isinstance(data, BlockSamples):
-        return _shares_in_passes(data, r)
-    if is_formed(data) or k <= 2 * r:
-        squares = np.linalg.eigvalsh(_gram(data))[::-1][:r]
-    else:
+    if isinstance(data, BlockSamples) or is_formed(data) or k <= 2 * r:
+        return None
+    if r not in data.spectra:
         gram: Any = LinearOperator((k, k), matvec=lambda y: _gram_product(data, y.reshape(k, 1)), dtype=data.like.dtype)
         start = np.random.default_rng(0).standard_normal(k).astype(data.like.dtype)
-        squares = eigsh(gram, k=r, tol=1e-5, v0=start, return_eigenvectors=False)  # values are twice as accurate
+        squares, Y = eigsh(gram, k=r, tol=_ACCURACY, v0=start)  # values are twice as accurate
+        squares, Y = np.clip(squares[::-1], 0.0, None), np.ascontiguousarray(Y[:, ::-1])
+        if data.n_features > data.n_samples:
+            Y = np.asarray(host(data.rough.adjoint(data.place(Y))))
+            Y = Y / np.maximum(np.linalg.norm(Y, axis=0), np.finfo(Y.dtype).tiny)
+        data.spectra[r] = Eigenvectors(squares, with_signs(Y), 0)
+    found: Eigenvectors = data.spectra[r]
+    return found
+
+
+def with_norm(data: Samples, r: int) -> LinearMap:
+    """The samples as a map whose norm is that of the leading eigenvalue, where r of them are computed anyway.
+
+    It is raised by more than its error. Solvers whose steps must not be too long take ``data.B``.
+    """
+    pairs = leading_pairs(data, r)
+    return data.B if pairs is None else data.map_of_norm(float(np.sqrt(pairs.values[0])) * (1 + _ACCURACY))
+
+
+def principal_shares(data: Samples, r: int) -> Array:
+    """The share of the variance that each of the first r principal components keeps; zero beyond the rank."""
+    if isinstance(data, BlockSamples):
+        return _shares_in_passes(data, r)
+    pairs = leading_pairs(data, r)
+    squares = np.linalg.eigvalsh(_gram(data))[::-1][:r] if pairs is None else pairs.values
     shares = np.zeros(r)
     shares[: len(squares)] = np.clip(squares, 0.0, None) / data.total_squares
     return shares

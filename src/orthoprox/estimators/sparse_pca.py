@@ -23,7 +23,7 @@ from orthoprox.estimators._rank import features_for_rank, of_rank, rank_note, wi
 from orthoprox.estimators._search import search_run, with_solver
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._share import is_share
-from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of
+from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of, with_norm
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
 from orthoprox.estimators._streaming import StreamingTransformer
@@ -299,12 +299,12 @@ class SparsePCA(StreamingTransformer):
 
     def _problem(self, data: Samples) -> Problem:
         weight, k = unit_weight(data, self.weight), None
+        B = with_norm(data, self.n_components_) if self._searches(data) else data.B
         if weight is None:
-            k = self._allowance(data).total
-            weight = _exact.exact_penalty_weight(data.B.norm**2 / data.n_samples)
+            k, weight = self._allowance(data).total, _exact.exact_penalty_weight(B.norm**2 / data.n_samples)
         if self._any_basis(data):
             weight, k = weight if self.penalty == "group" else 0.0, None
-        return sparse_pca(data.B, n_components=self.n_components_, weight=weight, penalty=self.penalty, k=k)
+        return sparse_pca(B, n_components=self.n_components_, weight=weight, penalty=self.penalty, k=k)
 
     def _first_start(self, data: Samples, problem: Problem) -> Array:
         return principal_components(problem, 1e-12 if self._any_basis(data) else _START_TOLERANCE)

@@ -11,6 +11,7 @@ _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DECOMPOSED = 10  # the largest size of blocks whose eigenvectors are all computed
 _POWERS = 3  # power steps for larger ones
 _QUOTIENTS = 3  # and Rayleigh quotient steps
+_OFF = 1e-13  # of the largest entry, beside a quotient: at an eigenvalue there is nothing to solve
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -49,9 +50,9 @@ def _iterated(blocks: Array, x: Array) -> Array:
     """The eigenvectors of blocks next to x after power steps; where Rayleigh quotient steps lose, by decomposition."""
     for _ in range(_POWERS):
         x = _unit(_times(blocks, x))
-    y = x
+    y, off = x, _OFF * np.abs(blocks).max(axis=(1, 2))
     for _ in range(_QUOTIENTS):
-        shift = _quotients(blocks, y)
+        shift = _quotients(blocks, y) + off
         y = _unit(solve(blocks - shift[:, None, None] * np.eye(blocks.shape[1]), y[:, :, None])[:, :, 0])
     lost = ~(_quotients(blocks, y) >= _quotients(blocks, x))
     if lost.any():

@@ -11,6 +11,8 @@ from orthoprox.supports.points import Points, at, orthonormalise
 
 _STARTS = 12  # of the power methods for one column, by each of two rules
 _TURNS = 5  # of the truncated power method
+_RACE = 2  # turns before the worse ones are dropped,
+_SHARE = 3  # all but one of so many
 _POOL = 400  # features whose columns of C are looked at
 _SKETCH = 20  # random vectors that tell their lengths
 _SPARE = 3  # times as many of its largest entries tell how large a column is: other columns may have taken some rows
@@ -70,17 +72,30 @@ def _equal(allowances: Allowances) -> Array:
 
 
 def _columns(C: Covariance, free: Array, caps: Array, sizes: tuple[Array, ...]) -> Array:
-    """Truncated power methods for a column of each candidate, from features that are large; shape (N, n, starts)."""
+    """Truncated power methods for a column of each candidate, from features that are large; shape (N, n, starts).
+
+    Many lead to the same column. After a turn the best third goes on.
+    """
     firsts = [np.argsort(-np.where(free, size, -2.0), axis=1, kind="stable")[:, :_STARTS] for size in sizes]
     starts = np.concatenate(firsts, axis=1)
-    x = np.zeros((*free.shape, starts.shape[1]))
-    np.put_along_axis(x, starts[:, None, :], 1.0, axis=1)
-    few = Allowances(caps * x.shape[2], np.broadcast_to(caps[:, None], (len(caps), x.shape[2])))
-    for _ in range(_TURNS):
-        y = np.where(free[:, :, None], C.products(x), 0.0)
-        x = np.where(few.choose(np.abs(y)), y, 0.0)
-        x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(x.dtype).tiny)
+    y = C.columns(starts.ravel()).reshape(C.n, *starts.shape).transpose(1, 0, 2)
+    x = _largest(y, free, caps)
+    for turn in range(1, _TURNS):
+        y = C.products(x)
+        if turn == _RACE:
+            values = np.einsum("kij,kij->kj", x, y)
+            best = np.argsort(-values, axis=1, kind="stable")[:, None, : -(-x.shape[2] // _SHARE)]
+            y = np.take_along_axis(y, best, axis=2)
+        x = _largest(y, free, caps)
     return x
+
+
+def _largest(y: Array, free: Array, caps: Array) -> Array:
+    """Columns with their largest entries in free rows alone, of unit length."""
+    y = np.where(free[:, :, None], y, 0.0)
+    few = Allowances(caps * y.shape[2], np.broadcast_to(caps[:, None], (len(caps), y.shape[2])))
+    x = np.where(few.choose(np.abs(y)), y, 0.0)
+    return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(x.dtype).tiny))
 
 
 def _chosen(C: Covariance, x: Array, place: Array) -> Array:

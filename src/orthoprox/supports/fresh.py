@@ -12,9 +12,11 @@ from orthoprox.allowance import Allowances
 from orthoprox.supports.newton import variance
 from orthoprox.supports.points import Points, orthonormalise, places
 
-_ANEW = 3  # columns made anew at most
+MOST_ANEW = 3
+"""Columns that are made anew at most."""
 _DENSE = 2  # power steps before entries are dropped
 _TURNS = 6  # steps of the truncated power method: supports hardly change after that
+_FEWER_TURNS = 4  # and of columns that are made anew beside others
 _DIGITS = 9  # of variances that are compared
 _SINGULAR = 1e-14  # of the largest eigenvalue of a Gram matrix: directions below it stay short
 
@@ -77,7 +79,7 @@ class Draws(NamedTuple):
 
     @staticmethod
     def of(rng: np.random.Generator, most: int, q: int, r: int) -> Draws:
-        every = [some for size in range(1, min(r, _ANEW) + 1) for some in itertools.combinations(range(r), size)]
+        every = [some for size in range(1, min(r, MOST_ANEW) + 1) for some in itertools.combinations(range(r), size)]
         sets = np.zeros((most, r), dtype=bool)
         for i, drawn in enumerate(rng.permutation(max(most, len(every)))[:most]):
             sets[i, every[drawn % len(every)]] = True
@@ -109,7 +111,7 @@ def recreated(C: Array, V: Array, points: Points, allowances: Allowances, most: 
     fixed = np.where(free, 0.0, X)
     turns = np.take_along_axis(draws.turns[which], rank[:, None, :], axis=2)
     Z = (V @ turns) * free
-    for step in range(_DENSE + _TURNS):
+    for step in range(_DENSE + _FEWER_TURNS):
         Y = C @ Z
         Y = (Y - fixed @ (fixed.transpose(0, 2, 1) @ Y)) * free
         if step >= _DENSE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import DenseCovariance
 from orthoprox.supports.disjoint import one_by_one, splits
 from orthoprox.supports.exchange import exchange
-from orthoprox.supports.fresh import Draws, recreated, singles, turned
+from orthoprox.supports.fresh import MOST_ANEW, Draws, recreated, singles, turned
 from orthoprox.supports.points import Points, join, places
 from orthoprox.supports.progress import Progress
 
@@ -23,6 +24,7 @@ _STEPS = 4  # of Newton's method before points are compared
 _BETWEEN = 2  # fresh candidates of a total between two levels of caps, and those that enter the exchanges
 _ALONE = 2  # how many times more candidates enter the exchanges where there are no other levels
 _HEAT = 3  # candidates for each one that enters the exchanges, before a first Newton step; half of them after it
+_AGAIN = 3  # candidates for each set of columns that can be made anew
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 _VARIANTS = 3  # of columns one after the other
 _BARRED = 1e-9  # the size of an entry that would have to be zero: it comes last, that of least promise first
@@ -58,10 +60,10 @@ class Effort:
     anew: int = 30
     patience: int = 1
     waves: int = 5
-    race: int = 8
+    race: int = 6
     keep: int = 2
     tries: int = 2
-    rounds: int = 10
+    rounds: int = 6
 
     def at(self, entries: int) -> Effort:
         """The same effort for points with so many entries."""
@@ -72,6 +74,11 @@ class Effort:
             anew=min(self.anew, max(8, round(share * self.anew))),
             race=min(self.race, max(3, round(share * self.race))),
         )
+
+    def among(self, r: int) -> Effort:
+        """The same effort for r columns: there are few ways to make some of a few columns anew."""
+        ways = sum(math.comb(r, size) for size in range(1, MOST_ANEW + 1))
+        return replace(self, anew=min(self.anew, _AGAIN * (1 + ways)))
 
     def shared(self) -> Effort:
         """The effort for a total, which begins with good points of equal caps."""
@@ -123,6 +130,7 @@ def search_levels(
     """
     # Each has its own random numbers: the search for a total draws the same for its equal parts as one for these alone.
     for_parts, for_wholes = rng.spawn(2)
+    effort = effort.among(allowance.r)
     patience = 1 + effort.patience * max(0, allowance.r // 2 - 1)
     caps = list((allowance.equal_caps() if allowance.slack else allowance).grid())
     search = Search(C, V, Levels.of(caps, [effort.at(a.total) for a in caps]), effort, for_parts, progress)
@@ -149,9 +157,10 @@ def refine(
 
     There are no levels to make up for what is missed here, so that more points go on, and for longer.
     """
-    effort = replace(effort, keep=effort.keep + 1, race=_ALONE * effort.race)
+    effort = replace(effort.among(allowance.r), keep=effort.keep + 1, race=_ALONE * effort.race)
     search = Search(C, V, Levels.of([allowance], [effort.at(allowance.total)]), effort, rng, progress)
     patience = (effort.patience if allowance.few else effort.patience // 2) * (allowance.r // 2)
+    patience = min(patience, 1) if allowance.slack else patience
     return search.run(search.exchange(points), patience)
 
 

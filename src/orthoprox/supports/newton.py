@@ -18,7 +18,7 @@ _FEASIBLE = 1e-9  # how far from orthonormal a point may be on the way
 _CHORDS = 3  # steps with the Jacobian of the point before, which cost little
 _ZERO = 1e-9  # an entry of a unit column this small is rounding
 _FAR = 10.0  # a point this far off is given up
-_RESTORE = 6  # Gauss-Newton steps, which converge quadratically
+_RESTORE = 8  # Gauss-Newton steps, of which two share a Jacobian
 _FLAT = 1e-7  # of the value: after a step that gains less, the next one would gain about the square of it
 _PROMISE = 4.0  # a Newton step may gain this many times what its model says
 
@@ -182,7 +182,8 @@ def restore(X: Array, slots: Slots, normals: Normals | None = None, accuracy: fl
         The largest entry of X'X - I.
     """
     X, off, part = X.copy(), np.arange(len(X)), slots
-    feasible = np.zeros(len(X), dtype=bool)
+    feasible, last = np.zeros(len(X), dtype=bool), 0 if normals is None else _CHORDS
+    J, G = (None, None) if normals is None else normals
     for i in range(_RESTORE + 1):
         c = part.violation(X[off])
         size = np.abs(c).max(axis=1)
@@ -192,7 +193,9 @@ def restore(X: Array, slots: Slots, normals: Normals | None = None, accuracy: fl
             break
         if not going.all():
             off, c, part = off[going], c[going], part.take(going)
-        J, G = part.normals(X[off]) if normals is None or i >= _CHORDS else (normals[0][off], normals[1][off])
+            J, G = (None, None) if J is None or G is None else (J[going], G[going])
+        if J is None or G is None or i >= last:
+            (J, G), last = part.normals(X[off]), i + 2
         X[off] = part.add(X[off], -_times(_times(c, G), J))
     return X, feasible
 

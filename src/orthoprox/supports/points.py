@@ -139,23 +139,39 @@ def orthonormalise(Z: Array, S: Array) -> tuple[Array, Array, Array]:
     """
     T = np.ascontiguousarray(S.transpose(0, 2, 1))
     X = np.where(T, Z.transpose(0, 2, 1), 0.0)  # a column of a point is contiguous here
-    there = np.ones(len(X), dtype=bool)
     lengths = np.linalg.norm(X, axis=2)
+    apart = share_no_row(S)
+    there = np.empty(len(X), dtype=bool)
+    if apart.any():
+        there[apart] = lengths[apart].min(axis=1) > 0
+        X[apart] = _unit(X[apart], lengths[apart])
+    if not apart.all():
+        X[~apart], there[~apart] = _one_after_the_other(X[~apart], T[~apart], lengths[~apart])
+    return np.ascontiguousarray(X[there].transpose(0, 2, 1)), S[there], np.flatnonzero(there)
+
+
+def _unit(X: Array, lengths: Array) -> Array:
+    """Rows of some lengths made unit vectors without what is rounding; shapes (..., n) and (...)."""
+    X = np.where(np.abs(X) <= _ZERO * lengths[..., None], 0.0, X)
+    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=-1), 1e-300)[..., None])
+
+
+def _one_after_the_other(X: Array, T: Array, lengths: Array) -> tuple[Array, Array]:
+    """Rows made orthonormal on their supports T, shape (N, r, n), and for which points that succeeded."""
+    there = np.ones(len(X), dtype=bool)
     longest = np.maximum(lengths.max(axis=1, keepdims=True, initial=0.0), np.finfo(X.dtype).tiny)
     order = np.argsort(-np.round(lengths / longest, _DIGITS), axis=1, kind="stable")  # columns may be equally long
     every = np.arange(len(X))
     for place in range(X.shape[1]):
         j = order[:, place]
         x, before = X[every, j], order[:, :place]
-        length = np.linalg.norm(x, axis=1)
         if place:
             x = _orthogonal(x, X[every[:, None], before] * T[every, j][:, None, :])
         left = np.linalg.norm(x, axis=1)
-        there &= left > _LEFT * length
-        x = np.where(np.abs(x) <= _ZERO * left[:, None], 0.0, x)
-        X[every, j] = x / np.maximum(np.linalg.norm(x, axis=1), 1e-300)[:, None]
+        there &= left > _LEFT * lengths[every, j]
+        X[every, j] = _unit(x, left)
     there &= np.abs(X @ X.transpose(0, 2, 1) - np.eye(X.shape[1])).max(axis=(1, 2)) < _FEASIBLE
-    return np.ascontiguousarray(X[there].transpose(0, 2, 1)), S[there], np.flatnonzero(there)
+    return X, there
 
 
 def _orthogonal(x: Array, R: Array) -> Array:

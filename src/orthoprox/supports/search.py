@@ -29,6 +29,7 @@ _ENTRIES = 100  # and entries, with whose cube these steps grow
 _FORMED = 1000  # the most features of a covariance that is formed
 _STEPS = 8  # of Newton's method at a start
 _ENLARGED = 5  # how often a working set may grow
+_REAL = 1e-8  # of the variance: a gain that is not rounding
 
 
 def is_small(n: int, allowance: Allowance) -> bool:
@@ -53,6 +54,7 @@ def find_components(
     effort: str | Effort = "balanced",
     seed: int = 0,
     start: Array | None = None,
+    leading: Array | None = None,
     progress: Progress | None = None,
 ) -> Array:
     """Orthonormal X, shape (n, r), with few nonzeros and a large tr(X'CX).
@@ -73,6 +75,8 @@ def find_components(
     start : array, shape (n, r), optional
         An orthonormal point with no more nonzeros than allowed, to improve by exchanges instead of a search from
         scratch. The result is at least as good.
+    leading : array, shape (n, r), optional
+        The leading eigenvectors of C where they are known. Many features are searched among those that matter to them.
     progress : Progress, optional
         Where rounds are counted and the best point so far is kept.
 
@@ -91,7 +95,7 @@ def find_components(
     start = None if start is None else np.asarray(start, dtype=np.float64)
     efforts = [EFFORTS[name] for name in included(effort)] if isinstance(effort, str) else [effort]
     for one in efforts:
-        _find(C, allowance, one, seed, start, progress)
+        _find(C, allowance, one, seed, start, leading, progress)
     assert progress.best is not None  # one was offered
     return progress.best
 
@@ -102,10 +106,17 @@ def included(effort: str) -> tuple[str, ...]:
 
 
 def _find(
-    C: Covariance, allowance: Allowance, effort: Effort, seed: int, start: Array | None, progress: Progress
+    C: Covariance,
+    allowance: Allowance,
+    effort: Effort,
+    seed: int,
+    start: Array | None,
+    leading: Array | None,
+    progress: Progress,
 ) -> None:
     """One search, among features that matter and then among those that would gain."""
-    inside = first_features(C, allowance)
+    C = DenseCovariance(C.dense()) if C.n <= _FORMED else C
+    inside = first_features(C, allowance, leading)
     if start is not None:
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
     part = _enter(C, inside, progress)
@@ -115,7 +126,7 @@ def _find(
     else:
         progress.offer(_improve(part, start[inside], allowance, effort, progress))
     for _ in range(_ENLARGED if part.n < C.n else 0):
-        X = progress.best
+        X, value = progress.best, progress.value
         assert X is not None  # one was offered
         more = entering_features(C, X, inside, allowance)
         if len(more) == 0 or progress.ends():
@@ -123,6 +134,8 @@ def _find(
         inside, before = np.union1d(inside, np.union1d(more, np.flatnonzero(np.any(X != 0, axis=1)))), inside
         part = _enter(C, inside, progress, (before, part))
         progress.offer(_improve(part, X[inside], allowance, effort, progress))
+        if progress.value <= value * (1 + _REAL):  # those left promise less than these, which have gained nothing
+            break
 
 
 def _search(

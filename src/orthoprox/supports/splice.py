@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from orthoprox._types import Array
@@ -86,14 +88,18 @@ def search_splices(
     turns = np.linalg.qr(rng.standard_normal((fresh, r, r)))[0]
     turns[0] = np.eye(r)
     begun = None if parts is None else at(C, parts.X, allowance)
-    points = join(begun, _truncated(C, V[:, :r] @ turns, allowance))
+    caps = splits(allowance)[0 if parts is None else 1 :]
+    points = join(begun, _truncated(C, V[:, :r] @ turns, allowance, caps))
     points = splice(C, points, allowance, effort.keep, progress).best(effort.keep)
     progress.offer(points)
     return points
 
 
-def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
-    """The power method with all but the largest entries dropped, then power steps on the supports."""
+def _truncated(C: Covariance, X: Array, allowance: Allowance, caps: Sequence[Allowance]) -> Points:
+    """The power method with all but the largest entries dropped, then power steps on the supports.
+
+    Beside these there are columns one after the other with some caps each, and single features.
+    """
     taken = []
     for i in range(max(_TURNS)):
         Y = C.products(X)
@@ -102,7 +108,7 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance) -> Points:
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
         X = polar(Z)
-    taken.append(at(C, one_by_one(C, Allowances.of(splits(allowance)), X[0]).X, allowance))
+    taken.append(at(C, one_by_one(C, Allowances.of(caps), X[0]).X, allowance))
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))
     E[0, first, np.arange(allowance.r)] = 1.0

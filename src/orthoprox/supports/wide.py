@@ -10,8 +10,11 @@ from orthoprox.allowance import Allowance
 from orthoprox.covariance import Covariance
 from orthoprox.supports.points import worth
 
-_ALL = 3000  # features up to which there is no need for a working set
-_LEAST = 300  # features of a working set, and of a covariance whose eigenvectors are all computed
+_LEAST = 300  # features of a working set
+_FEWER = 120  # where all covariances were looked at
+_DECOMPOSED = 300  # features of a covariance whose eigenvectors are all computed
+_SUMMED = 3000  # the most features of which all covariances are looked at
+_CHUNK = 500  # columns of them at a time
 _SHARE = 3  # features for each entry that is allowed
 _DIGITS = 9  # of variances that are compared
 _STEPS = 100
@@ -20,23 +23,44 @@ _TOLERANCE = 1e-3  # of the largest eigenvalue: candidates need no better
 
 def leading_vectors(C: Covariance, q: int) -> Array:
     """Leading eigenvectors as columns, of a large covariance approximately."""
-    if C.n <= _LEAST:
+    if C.n <= _DECOMPOSED:
         return with_signs(np.linalg.eigh(C.dense())[1][:, ::-1][:, :q])
     found = leading_eigenvectors(C.product, C.n, q, np.empty(0), tolerance=_TOLERANCE, steps=_STEPS)
     assert found.vectors is not None  # a covariance is finite
     return found.vectors
 
 
-def first_features(C: Covariance, allowance: Allowance) -> Array:
-    """The features that matter most to the leading eigenvectors, and those of largest variance, in rising order."""
-    size = min(C.n, max(_LEAST, _SHARE * allowance.total))
-    if C.n <= _ALL or 2 * size > C.n:
+def first_features(C: Covariance, allowance: Allowance, leading: Array | None = None) -> Array:
+    """Features that may matter, in rising order.
+
+    They matter most to the leading eigenvectors, of which as many as components may be known, have the largest
+    variances or, unless there are too many, the largest covariances with as many others as a component may have.
+    """
+    size = min(C.n, max(_FEWER if C.n <= _SUMMED else _LEAST, _SHARE * allowance.total))
+    if 2 * size > C.n:
         return np.arange(C.n)
-    loading = np.linalg.norm(leading_vectors(C, allowance.r), axis=1)
+    loading = np.linalg.norm(leading_vectors(C, allowance.r) if leading is None else leading, axis=1)
     # Standardised features have equal variances up to rounding, which must not decide: then loadings do.
     variance = np.round(C.diagonal / np.max(C.diagonal), _DIGITS)
     by_variance = np.lexsort((-loading, -variance))[: size // 2]
-    return np.union1d(np.argsort(-loading, kind="stable")[:size], by_variance)
+    found = [np.argsort(-loading, kind="stable")[:size], by_variance]
+    if C.n <= _SUMMED:
+        sums = _largest_sums(C, -(-allowance.total // allowance.r))
+        found.append(np.argsort(-np.round(sums / np.max(sums), _DIGITS), kind="stable")[:size])
+    return np.unique(np.concatenate(found))
+
+
+def _largest_sums(C: Covariance, k: int) -> Array:
+    """The sum of the k largest entries of each column, in absolute value.
+
+    No component of k features has a variance above the largest of theirs.
+    """
+    sums = np.empty(C.n)
+    for begin in range(0, C.n, _CHUNK):
+        some = np.arange(begin, min(begin + _CHUNK, C.n))
+        sizes = np.abs(C.columns(some).T)
+        sums[some] = np.partition(sizes, C.n - k, axis=1)[:, C.n - k :].sum(axis=1)
+    return sums
 
 
 def entering_features(C: Covariance, X: Array, inside: Array, allowance: Allowance) -> Array:
