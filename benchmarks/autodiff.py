@@ -81,15 +81,17 @@ def main() -> None:
         print(error)
         return
     torch.set_num_threads(1)
-    print(f"{'problem':24} {'':10} {'seconds':>8} {'evaluations':>12} {'F, by seed'}")
+    columns = ("seconds", "evaluations", "F, by seed")
+    print("| problem | " + " | ".join(f"{way}: {name}" for way in ("gradient", "Newton") for name in columns) + " |")
+    print("|---|" + "---|" * 6)
     for name in cases(torch, 0):
+        cells = []
         for newton in (False, True):
             runs = [run(torch, cases(torch, seed)[name], seed, newton) for seed in seeds]
             seconds, asked = (statistics.median(one[i] for one in runs) for i in (0, 1))
-            values = "  ".join(f"{F:.6f}" + ("" if crit <= 1e-6 else f" (Crit {crit:.0e})") for _, _, F, crit in runs)
-            print(
-                f"{name:24} {'Newton' if newton else 'gradient':10} {seconds:8.2f} {asked:12.0f} {values}", flush=True
-            )
+            values = ", ".join(f"{F:.6f}" + ("" if crit <= 1e-6 else f" (Crit {crit:.0e})") for _, _, F, crit in runs)
+            cells += [f"{seconds:.2f}", f"{asked:.0f}", values]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
