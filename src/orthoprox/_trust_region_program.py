@@ -19,7 +19,7 @@ CHUNK = 8
 """Products between two looks: as many as a recording holds."""
 
 
-class Curvature(Protocol):
+class Hessian(Protocol):
     """A Hessian as an object of arrays and numbers, so that a recorded step can be given another one."""
 
     def __call__(self, problem: Any, D: Array) -> Array:
@@ -30,7 +30,7 @@ class Curvature(Protocol):
 class Iteration:
     """Where conjugate gradients are."""
 
-    curvature: Curvature
+    curvature: Hessian
     D: Array
     R: Array
     Q: Array
@@ -48,7 +48,7 @@ class Iteration:
     products: Scalar
 
 
-def truncated_cg(problem: Any, curvature: Curvature, g: Array, radius: Scalar, accuracy: float, most: int) -> Step:
+def truncated_cg(problem: Any, curvature: Hessian, g: Array, radius: Scalar, accuracy: float, most: int) -> Step:
     """Minimise <g, D> + <D, curvature(problem, D)>/2 for |D| at most the radius; parameters as in ``_trust_region``."""
     backend, square = backend_of(g), inner(g, g)
     nothing = 0.0 * square

@@ -15,12 +15,8 @@ from orthoprox.terms import Zero
 jax = extra("jax", "jax", "orthoprox.optax")
 jnp = jax.numpy
 
-_AIM, _BACK, _LEAST, _SHORTEST = (
-    0.7,
-    2.0,
-    1e-2,
-    1e-9,
-)  # as in orthoprox.nn: how long steps are shortened, and grow again
+# As in orthoprox.nn: how long steps are shortened, and grow again.
+_AIM, _BACK, _LEAST, _SHORTEST = 0.7, 2.0, 1e-2, 1e-9
 _OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
 
 

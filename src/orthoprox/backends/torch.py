@@ -64,15 +64,19 @@ class TorchBackend(Backend):
         return torch.dot(a.reshape(-1), b.reshape(-1))
 
     def solve(self, K: Array, b: Array) -> Array:
+        if not K.is_cuda:
+            return self._solve(K, b)
         library = torch.backends.cuda.preferred_linalg_library
         before = library()
-        if K.is_cuda:
-            library("cusolver")  # the other one waits for the host, and takes longer
-        try:  # nobody is asked whether K is singular
-            found: Array = torch.linalg.solve_ex(K, b[:, None]).result[:, 0]
+        library("cusolver")  # the other one waits for the host, and takes longer
+        try:
+            return self._solve(K, b)
         finally:
-            if K.is_cuda:
-                library(before)
+            library(before)
+
+    @staticmethod
+    def _solve(K: Array, b: Array) -> Array:
+        found: Array = torch.linalg.solve_ex(K, b[:, None]).result[:, 0]  # nobody is asked whether K is singular
         return found
 
     def sign(self, a: Array) -> Array:

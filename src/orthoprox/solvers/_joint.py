@@ -22,8 +22,6 @@ from orthoprox.terms._base import EntrywiseTerm, QuadraticTerm
 
 DUAL_STEPS = 8
 """Newton steps for the shortest subgradient: a convex piecewise quadratic function of r (r + 1)/2 variables."""
-
-
 NEAR = 0.1
 """The norm of X'X - I up to which X may still be what the steps were meant to lead to."""
 
@@ -190,13 +188,13 @@ def shortest_subgradient(problem: Problem, point: Point, at: Joint) -> Array:
     low, high = h.subdifferential(at.X)
     G, J = problem.f.gradient_at(X, point.HX), constraint_derivatives(X)
     L = -symmetric(X.T @ (G + clip(at.z, low, high)))
+    tiny = backend_of(L).eps(L) * xp.eye(J.shape[1], dtype=L.dtype, device=device(L))
     best, least = L, xp.sum(X * X) * math.inf
     for _ in range(DUAL_STEPS):
         left = -(G + X @ L)
         left = xp.reshape(left - clip(left, low, high), (-1,))
-        lower = xp.sum(left * left) < least
-        best, least = xp.where(lower, L, best), xp.where(lower, xp.sum(left * left), least)
+        square = xp.sum(left * left)
+        best, least = xp.where(square < least, L, best), xp.where(square < least, square, least)
         curvature = J.T @ (xp.astype(left != 0, J.dtype)[:, None] * J)
-        tiny = backend_of(L).eps(L) * xp.eye(J.shape[1], dtype=L.dtype, device=device(L))
         L = L + _matrix(backend_of(L).solve(curvature + tiny, J.T @ left), problem.M.r)
     return clip(-(G + X @ best), low, high)

@@ -74,7 +74,7 @@ def _equal(allowances: Allowances) -> Array:
 def _columns(C: Covariance, free: Array, caps: Array, sizes: tuple[Array, ...]) -> Array:
     """Truncated power methods for a column of each candidate, from features that are large; shape (N, n, starts).
 
-    Many lead to the same column. After a turn the best third goes on.
+    Many lead to the same column. After two turns the best third goes on.
     """
     firsts = [np.argsort(-np.where(free, size, -2.0), axis=1, kind="stable")[:, :_STARTS] for size in sizes]
     starts = np.concatenate(firsts, axis=1)
