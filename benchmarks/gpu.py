@@ -240,6 +240,10 @@ def suite(libraries: list[str], share: str) -> list[str]:
             import torch
 
             return lambda a: torch.as_tensor(np.asarray(a), device=DEVICE)
+        if kind == "cupy":
+            import cupy
+
+            return lambda a: cupy.asarray(np.asarray(a))
         import jax
 
         return lambda a: jax.numpy.asarray(np.asarray(a))

@@ -1,6 +1,7 @@
 """The array libraries on which the same code must give the same numbers."""
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,9 @@ from array_api_compat import array_namespace
 from orthoprox.backends import backend_of
 
 STAGE = pytest.mark.backends
-"""PyTorch and JAX are tried in a second stage, by ``pytest -m backends``."""
-NAMES = ["strict", pytest.param("torch", marks=STAGE), pytest.param("jax", marks=STAGE)]
+"""PyTorch and JAX are tried in a second stage, by ``pytest -m backends``, and CuPy too where it is installed."""
+OTHERS = ["torch", "jax", *(["cupy"] if importlib.util.find_spec("cupy") else [])]
+NAMES = ["strict", *(pytest.param(name, marks=STAGE) for name in OTHERS)]
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,10 @@ def load(name: str, config: pytest.Config) -> Library:
         array_api_strict.set_array_api_strict_flags(api_version=newest, boolean_indexing=False)
         return Library(name, array_api_strict, array_api_strict.asarray)
     module = imported(name, config)
-    if name == "torch":
-        return Library(name, module, module.tensor)
+    if name == "cupy" and not module.is_available():
+        pytest.skip("CuPy finds no GPU that it can use.")
+    if name in ("torch", "cupy"):
+        return Library(name, module, module.tensor if name == "torch" else module.asarray)
     module.config.update("jax_enable_x64", True)  # without it JAX has no float64
     backend = importlib.import_module("orthoprox.backends.jax")
     backend.ENOUGH = backend.FEW = 0  # compile at once, however short the run

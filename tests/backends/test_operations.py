@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backends.conftest import STAGE, Library, load
+from backends.conftest import NAMES, Library, load
 from orthoprox.backends import Backend, backend_of
 
-NAMES = ["numpy", "strict", pytest.param("torch", marks=STAGE), pytest.param("jax", marks=STAGE)]
 STANDARD = Backend()
 DTYPES = ["float32", "float64"]
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=["numpy", *NAMES])
 def library(request: pytest.FixtureRequest) -> Library:
     if request.param == "numpy":
         return Library("numpy", np, np.asarray)
@@ -23,7 +22,7 @@ def library(request: pytest.FixtureRequest) -> Library:
 
 
 def test_every_library_has_its_backend(library):
-    expected = "standard" if library.name == "strict" else library.name
+    expected = "standard" if library.name in ("strict", "cupy") else library.name
     assert backend_of(library.asarray(np.zeros(1))).name == expected
 
 

@@ -123,18 +123,22 @@ class Pattern:
         return found if len({id(found[k]) for k in self._arrays}) == len(self._arrays) else None
 
     def _read(self, node: _Node, part: Any, found: list[Any]) -> bool:
+        # Plain loops: this is called for every part of thousands of problems.
         if part is node.part:
-            return all(self._put(k, self.tree.leaves[k], found) for k in node.leaves)
+            for k in node.leaves:
+                if not self._put(k, self.tree.leaves[k], found):
+                    return False
+            return True
         if node.inner is not None:
             if type(part) is not type(node.part):
                 return False
-            if node.names is not None:
-                items = [getattr(part, name) for name in node.names]
-            elif len(part) != len(node.part):
+            if node.names is None and len(part) != len(node.part):
                 return False
-            else:
-                items = part
-            return all(self._read(child, item, found) for child, item in zip(node.inner, items, strict=True))
+            items = part if node.names is None else [getattr(part, name) for name in node.names]
+            for child, item in zip(node.inner, items, strict=True):
+                if not self._read(child, item, found):
+                    return False
+            return True
         if node.leaves:
             return self._fits(node.part, part) and self._put(node.leaves[0], part, found)
         return type(part) is type(node.part) and isinstance(part, Hashable) and bool(part == node.part)

@@ -74,8 +74,10 @@ def _torch(kind: str, index: int) -> Mover:
         if not torch.cuda.is_available():
             raise DeviceUnavailable("PyTorch finds no GPU that it can use; nvidia-smi says which ones there are.")
         _check_index(index, torch.cuda.device_count(), "PyTorch")
-    place = torch.device(kind, index) if kind == "cuda" else torch.device("cpu")
-    return lambda a: torch.from_numpy(np.array(a, order="C")).to(place)
+    if kind == "cpu":  # where an array that was not copied would share its memory
+        return lambda a: torch.from_numpy(np.array(a, order="C"))
+    place = torch.device(kind, index)
+    return lambda a: torch.from_numpy(np.require(a, requirements="CW")).to(place)
 
 
 def _jax(kind: str, index: int) -> Mover:

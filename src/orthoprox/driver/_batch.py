@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,8 +105,9 @@ class Batch:
         """Lead all runs to their ends."""
         with Interrupts() as interrupts:
             self._lead(interrupts)
-        self._histories = self._all_histories()
-        return self._measure()
+        with no_collection():
+            self._histories = self._all_histories()
+            return self._measure()
 
     def _lead(self, interrupts: Interrupts) -> None:
         found, states = self._together.begin()
@@ -254,6 +257,22 @@ class Batch:
             kept = dict(zip(names, values[:, (times == end) | ((times < end) & due)], strict=True))
             found.append(History(kept | {"iteration": kept["iteration"].astype(int)}))
         return found
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Put off the search for cyclic garbage.
+
+    Results of thousands of runs are objects by the hundred thousand, none of them garbage; the search would go through
+    all of them again and again, which takes as long as making them.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _fitted(run: Run, method: Solver[Any]) -> Solver[Any]:

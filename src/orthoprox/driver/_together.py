@@ -25,6 +25,8 @@ from orthoprox.solvers import Solver
 MOST_EFFORT = len(PRODUCTS) - 1
 FEW = 256
 """A batch as small as this does not get faster by getting smaller."""
+LOOKS = 3
+"""Measurements of a small batch by hand before they are recorded: as often as a recording goes through them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,14 @@ class States:
     leaves: tuple[Array, ...]
     right: Array
     """For each run, whether everything that its steps assumed was so."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Where all runs are, and what was measured there."""
+
+    leaves: tuple[Array, ...]
+    found: tuple[Array, ...]
 
 
 class Mapped:
@@ -79,7 +89,7 @@ class Mapped:
                 state = pair.solver.init(pair.problem, X0)
                 return self._all(pair.solver.numbers(pair.problem, state))
 
-        return self._fetch(self._map(one)(X0, *data.arrays))
+        return self.fetch(self._map(one)(X0, *data.arrays))
 
     def step(self, effort: int, data: Data, states: States) -> States:
         """One step of all runs."""
@@ -93,15 +103,15 @@ class Mapped:
         leaves, right = self._map(one)(states.leaves, *data.arrays)
         return States(leaves, states.right & right)
 
-    def numbers(self, data: Data, states: States) -> Numbers:
-        """What is measured of all runs, one array for each number."""
+    def measure(self, data: Data, seen: Seen) -> Seen:
+        """All runs with what is measured of them, one array for each number."""
 
         def one(leaves: tuple[Array, ...], *arrays: Array) -> tuple[Any, ...]:
             pair = self._layout(arrays)
             with speculate(MOST_EFFORT):
                 return self._all(pair.solver.numbers(pair.problem, self._tree.build(list(leaves))))
 
-        return self._fetch(self._map(one)(states.leaves, *data.arrays))
+        return Seen(seen.leaves, self._map(one)(seen.leaves, *data.arrays))
 
     def answers(self, data: Data, states: States) -> tuple[Array, Array, Array, Numbers]:
         """X, y and z of all runs, measured with products computed anew."""
@@ -115,7 +125,7 @@ class Mapped:
             return at.point.X, at.y, at.z, self._all(found)
 
         X, y, z, found = self._map(one)(states.leaves, *data.arrays)
-        return X, y, z, self._fetch(found)
+        return X, y, z, self.fetch(found)
 
     def state(self, leaves: list[Any]) -> Any:
         """The state of one run, from its arrays and numbers."""
@@ -156,8 +166,12 @@ class Mapped:
         usual, enough = self._all((assumed.usual, assumed.enough))
         return usual & enough
 
-    def _fetch(self, found: Sequence[Array]) -> Numbers:
-        return Numbers(*(np.asarray(self._backend.to_numpy(values), dtype=np.float64) for values in found))
+    def fetch(self, found: Sequence[Array]) -> Numbers:
+        """The numbers of all runs on the host, brought there at once."""
+        xp = array_namespace(self._zero)
+        kind = xp.result_type(*(values for values in found if xp.isdtype(values.dtype, "real floating")))
+        columns = xp.stack([xp.astype(values, kind) for values in found])
+        return Numbers(*np.asarray(self._backend.to_numpy(columns), dtype=np.float64))
 
 
 class Steps:
@@ -170,6 +184,18 @@ class Steps:
 
     def step(self, data: Data, states: States) -> States:
         return self.mapped.step(self.effort, data, states)
+
+
+class Measuring:
+    """Measurements of a small batch: what their program is known by."""
+
+    at_once = True
+
+    def __init__(self, mapped: Mapped) -> None:
+        self.mapped = mapped
+
+    def step(self, data: Data, seen: Seen) -> Seen:
+        return self.mapped.measure(data, seen)
 
 
 class Together:
@@ -192,7 +218,9 @@ class Together:
         self._backend = backend_of(self._X0)
         self._mapped = Mapped(layout, self._axes, self._X0)
         # Among many runs there is nearly always one for which the least effort is too little.
-        self._steps = Steps(self._mapped, 1, len(self._pairs))
+        self._steps, self._measuring = Steps(self._mapped, 1, len(self._pairs)), Measuring(self._mapped)
+        self._looks = 0
+        """Measurements of this batch so far."""
 
     def begin(self) -> tuple[Numbers, States]:
         """What is measured at the starting points, and all runs after their first step."""
@@ -240,8 +268,14 @@ class Together:
         return state
 
     def numbers(self, states: States) -> Numbers:
-        """What is measured, one array for each number."""
-        return self._mapped.numbers(self._data, states)
+        """What is measured, one array for each number; of a small batch by a program, since launching takes longest."""
+        self._looks += 1
+        if self._looks <= LOOKS or not self._steps.at_once:
+            self._found = self._mapped.measure(self._data, Seen(states.leaves, ())).found
+        else:
+            seen = Seen(states.leaves, self._found)
+            self._found = self._backend.repeat(self._measuring.step, self._data, seen, 1).found
+        return self._mapped.fetch(self._found)
 
     def answers(self, states: States) -> tuple[Array, Array, Array, Numbers]:
         """X, y and z of all runs, measured with products computed anew."""
@@ -255,6 +289,7 @@ class Together:
         twin._pairs = [self._pairs[k] for k in kept.tolist()]
         twin._axes, twin._backend, twin._move = self._axes, self._backend, self._move
         twin._mapped, twin._steps = self._mapped, Steps(self._mapped, self._steps.effort, len(kept))
+        twin._measuring, twin._looks = Measuring(self._mapped), 0
         arrays = zip(self._data.arrays, self._axes, strict=True)
         twin._data = Data(tuple(a if axis is None else xp.take(a, index, axis=0) for a, axis in arrays))
         twin._X0 = xp.take(self._X0, index, axis=0)

@@ -15,7 +15,7 @@ from typing import Any
 
 from orthoprox._fields import replace, require
 from orthoprox._types import Array
-from orthoprox.driver._batch import Batch, Run
+from orthoprox.driver._batch import Batch, Run, no_collection
 from orthoprox.driver._devices import mover
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
@@ -100,7 +100,9 @@ def solve_many(
     stackable = method.compilable if method.stackable is None else method.stackable
     if move is not None and stackable and rule.sees_many and record.measures.keys() == Recorder.COLUMNS.keys():
         try:
-            return Batch(runs, method, rule, record, move).run()
+            with no_collection():
+                batch = Batch(runs, method, rule, record, move)
+            return batch.run()
         except Exception as error:  # shapes that differ, a function that asks the host or raises
             # alone, a run asks whom it likes, and an error has its run and its sentence
             reason = str(error.__cause__ or error).partition("\n")[0]
