@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
 
 from array_api_compat import device
 
@@ -13,6 +13,8 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 
+V = TypeVar("V")
+_MOST_KEPT = 16
 _ROUNDING = 64  # units in the last place that sums of thousands of terms may lose
 
 
@@ -121,7 +123,26 @@ class Triangle(NamedTuple):
     """For every entry of the matrix, row by row, where it stands among them."""
 
 
-@functools.lru_cache(maxsize=16)
+def _cached_by_device(function: Callable[..., V]) -> Callable[..., V]:
+    """Keep what a function computed, by its arguments; devices that cannot be compared, as CuPy's, by their name."""
+    kept: dict[Any, V] = {}
+
+    @functools.wraps(function)
+    def ask(*arguments: Any) -> V:
+        *others, where = arguments
+        key = (*others, where if isinstance(where, Hashable) else repr(where))
+        found = kept.get(key)
+        if found is None:
+            found = function(*arguments)
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            kept[key] = found
+        return found
+
+    return ask
+
+
+@_cached_by_device
 def triangle(xp: Any, r: int, where: Any) -> Triangle:
     """The places on and above the diagonal of r-by-r matrices, as index arrays on a device."""
     pairs = [(i, j) for i in range(r) for j in range(i, r)]
@@ -131,7 +152,7 @@ def triangle(xp: Any, r: int, where: Any) -> Triangle:
     return Triangle(*(xp.asarray(list(index), device=where) for index in (rows, columns, places)))
 
 
-@functools.lru_cache(maxsize=16)
+@_cached_by_device
 def symmetric_basis(xp: Any, r: int, dtype: Any, where: Any) -> Array:
     """An orthonormal basis of the symmetric r-by-r matrices, along the last axis."""
     rows, columns, _ = triangle(xp, r, where)

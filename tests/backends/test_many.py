@@ -118,6 +118,23 @@ def test_many_problems_stop_by_themselves(library, together, method, count, monk
 
 
 @STAGE
+def test_histories_of_measurements_by_a_program_are_those_of_runs_alone(torch, monkeypatch):
+    """A small batch is measured by a program after a few looks, here after none."""
+    programs, step = [], _together.Measuring.step
+    monkeypatch.setattr(_together, "LOOKS", 0)
+    monkeypatch.setattr(_together.Measuring, "step", lambda *given: programs.append(1) or step(*given))
+    monkeypatch.setattr(_together.Together, "_found", (), raising=False)
+    rule, record = Iterations(6), Recorder(every=1)
+    problems = [sparse_pca(D, n_components=R, weight=1.0) for D in tables(3)]
+    found = solve_many(problems, "oadmm-ep", stop=rule, device="cpu", record=record)
+    assert len(programs) == 6
+    for problem, result in zip(problems, found, strict=True):
+        alone = solve(problem, "oadmm-ep", stop=rule, record=Recorder(every=1))
+        for name in ("objective", "criticality", "sparsity"):
+            assert np.allclose(result.history[name], alone.history[name], rtol=1e-9, atol=1e-12)
+
+
+@STAGE
 def test_numpy_problems_on_a_device_of_pytorch(torch, together):
     problems = [sparse_pca(D, n_components=R, weight=1.0) for D in tables(3)]
     X0 = np.stack([problems[0].M.random(seed) for seed in (4, 5, 6)])
