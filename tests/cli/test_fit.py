@@ -199,6 +199,8 @@ def test_sparse_counts(no_pictures, tmp_path, monkeypatch):
     assert "Read counts.mtx: 24 samples, 8 features." in done.stdout
     assert "Left out: 'x4' (constant: 0 everywhere)." in done.stdout
     assert "Every feature was divided by its standard deviation, not centred" in done.stdout
+    none = int(np.sum(np.all(A == 0, axis=1)))
+    assert none == 3 and "3 samples belong to no component." in done.stdout
     kept = np.delete(A, 4, axis=1)
     model = orthoprox.OrthogonalNMF(2, random_state=0).fit(StandardScaler(with_mean=False).fit_transform(kept))
     features, _, numbers = read(tmp_path / "out" / "loadings.csv")
@@ -362,6 +364,8 @@ def test_an_estimator_has_its_own_options():
         "sparse-pcb a.csv": "There is no estimator 'sparse-pcb'. Did you mean 'sparse-pca'?",
         "patients.csv": "Name an estimator before the table, as in: orthoprox fit sparse-pca patients.csv",
         "SparsePCA none.csv": "There is no file none.csv.",
+        "sparse_pca none.csv": "There is no file none.csv.",
+        "orthogonal-dictionary-learning none.csv": "There is no file none.csv.",
         "xyz a.csv": "There is no estimator 'xyz'. There are sparse-pca, nonnegative-pca, ",
         "sparse-pca none.csv -r 0": "'0' is neither a whole number of at least 1 nor a share such as 0.2.",
         "range-ica none.csv --nonzeros 3": "No such option",

@@ -111,6 +111,9 @@ def test_what_is_left_out_and_what_names_the_rows(read):
     assert {one.name: one.place for one in table.left_out}["site id"] == "column I"
     table = read(None, index="patient", drop=("pa*", "pain,flag"), only=("age", "pain", "site id", "patient"))
     assert table.names == ("age",) and table.index[0] == "p0"
+    table = read(None, only=("age", "pain"))
+    assert table.names == ("age", "pain") and table.index_name == "n"  # --only chooses features, and samples keep names
+    assert read(None, only=("age", "pain"), drop=("n",)).index_name == "patient"
 
 
 WRONG = {

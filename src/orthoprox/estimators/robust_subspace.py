@@ -22,7 +22,7 @@ from orthoprox.terms import ExplainedVariance
 
 
 class RobustSubspace(RobustTransformer):
-    r"""Principal components that outliers do not decide.
+    r"""Principal components that outliers do not sway.
 
     PCA is the subspace with the least sum of *squared* distances to the samples; this is the one with the least sum of
     distances. Outliers that are spread over all directions hardly move it, even when they are the majority; outliers

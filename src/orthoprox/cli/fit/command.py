@@ -67,9 +67,9 @@ class Fits(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Take the name of a class for that of its command, and say what is missing before a table."""
         word = args[0]
-        names = {kind.name.lower(): name for name, kind in KINDS.items()}
-        if word.lower() in names:
-            return super().resolve_command(ctx, [names[word.lower()], *args[1:]])
+        names = {_letters(own): name for name, kind in KINDS.items() for own in (name, kind.name)}
+        if _letters(word) in names:
+            return super().resolve_command(ctx, [names[_letters(word)], *args[1:]])
         if word not in KINDS and (Path(word).suffix or Path(word).exists()):
             ctx.fail(f"Name an estimator before the table, as in: orthoprox fit sparse-pca {word}")
         near = difflib.get_close_matches(word.lower(), KINDS, n=1, cutoff=0.5)
@@ -129,6 +129,11 @@ def make_command(name: str, kind: Kind) -> click.Command:
     return command
 
 
+def _letters(name: str) -> str:
+    """A name without what differs between sparse-pca, sparse_pca and SparsePCA."""
+    return name.lower().replace("-", "").replace("_", "")
+
+
 def fit_to_table(name: str, kind: Kind, values: dict[str, Any]) -> None:
     """Read, fit, write, and say what happened."""
     from orthoprox.cli.fit.outcome import write_outcome
@@ -147,7 +152,8 @@ def fit_to_table(name: str, kind: Kind, values: dict[str, Any]) -> None:
         click.echo(json.dumps(to_json(summary), indent=2))
     else:
         path = [] if fit.path is None or values.get("cv") is None else ["", str(fit.path)]
-        lines = [*opening(fit, source), "", describe(fit), *path, *(f"Note: {note}" for note in summary["notes"])]
+        notes = [f"Note: {note}" for note in summary["notes"]]
+        lines = [*opening(fit, source), "", describe(fit), *path, *([""] if notes else []), *notes]
         click.echo("\n".join([*lines, "", *(f"wrote {file}" for file in files)]))
     if fit.model.result_.status in CODES:
         raise SystemExit(CODES[fit.model.result_.status])

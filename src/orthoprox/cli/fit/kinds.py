@@ -38,8 +38,8 @@ KINDS: dict[str, Kind] = {
     "orthogonal-nmf": Kind(
         "OrthogonalNMF", "clusters of samples by direction, of data >= 0", nonnegative=True, centres=False
     ),
-    "robust-subspace": Kind("RobustSubspace", "principal components that outliers do not decide"),
-    "dual-pcp": Kind("DualPCP", "equations that most samples fulfil, and who does not"),
+    "robust-subspace": Kind("RobustSubspace", "principal components that outliers do not sway"),
+    "dual-pcp": Kind("DualPCP", "equations that most samples satisfy, and which do not"),
     "range-ica": Kind("RangeICA", "independent sources of bounded signals"),
     "dictionary": Kind("OrthogonalDictionaryLearning", "orthonormal atoms in which samples are sparse", centres=False),
 }

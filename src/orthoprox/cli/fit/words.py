@@ -136,12 +136,15 @@ def verdict(fit: Fit) -> list[str]:
         lines.append(f"Keeps {sum(shares):.1%} of the variance{whose}.")
     if "outlier" in fit.columns:
         outliers = fit.columns["outlier"].count("yes")
-        lines.append(
-            f"{count(outliers, 'outlier')} among {count(len(fit.table.index), 'sample')}; scores.csv says who."
-        )
+        among = count(len(fit.table.index), "sample")
+        which = f"{count(outliers, 'outlier')} among {among}; scores.csv says which."
+        lines.append(which if outliers else f"No outliers among {among}.")
     if "component" in fit.columns:
         sizes = [fit.columns["component"].count(name) for name in component_names(fit)]
         lines.append(f"Samples of each component: {', '.join(map(str, sizes))}; scores.csv says which.")
+        none = fit.columns["component"].count("")
+        if none:
+            lines.append(f"{count(none, 'sample')} {'belongs' if none == 1 else 'belong'} to no component.")
     return lines
 
 

@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +111,7 @@ def _of_columns(raw: Raw, choice: Choice) -> Table:
             found[name] = column.values
         notes += [column.note] if column.note else []
     words = [one.name for one in left if one.why != "not chosen"]
-    index = choice.index or raw.index or _natural_index(raw, words)
+    index = choice.index or raw.index or _natural_index(raw, words) or _natural_index(raw, _not_asked_for(raw, choice))
     if index is None and choice.transpose and words:
         index = words[0]  # names of features may be the same; a note says so
     if not found:
@@ -171,7 +171,22 @@ def _left(raw: Raw, name: str, why: str) -> LeftOut:
     return LeftOut(name, why, f"column {letters(raw.numbers[name])}")
 
 
-def _natural_index(raw: Raw, names: Sequence[str]) -> str | None:
+def _not_asked_for(raw: Raw, choice: Choice) -> Iterator[str]:
+    """Columns that ``--only`` passes over and that hold no numbers: they may still name the samples."""
+    names = tuple(raw.columns)
+    asked = {*choose(names, replace(choice, drop=())), *(set(names) - set(choose(names, replace(choice, only=()))))}
+    for name in names:
+        if name in asked or raw.columns[name].dtype.kind == "f":
+            continue
+        try:
+            column = read_column(raw.columns[name], name, raw.numbers[name], raw.rows, raw.decimal)
+        except ValueError:  # a word among numbers
+            continue
+        if column.values is None:
+            yield name
+
+
+def _natural_index(raw: Raw, names: Iterable[str]) -> str | None:
     """The first column that was left out and has a different word in every row."""
     for name in names:
         series = raw.columns[name]
