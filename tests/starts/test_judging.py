@@ -11,7 +11,7 @@ import pytest
 from orthoprox import Problem, _deadline
 from orthoprox.maps import Matrix
 from orthoprox.models import sparse_pca
-from orthoprox.starts import Auto, Best, Drawn, Random, Start
+from orthoprox.starts import Auto, Best, Drawn, Random, Start, auto
 from orthoprox.starts._judge import judge
 from orthoprox.terms import L1, ExplainedVariance, GroupL2, Quadratic
 from starts.test_starts import PROBLEM, D
@@ -83,7 +83,26 @@ def test_without_time_the_first_start_is_taken_and_nothing_else_computed(monkeyp
 def test_a_heavy_penalty_makes_it_explore_a_random_point(unit):
     light, heavy = (Auto().draw(sparse_pca(unit * D, n_components=4, weight=unit**2 * w), 1) for w in (0.01, 20.0))
     assert light.name == "varimax, the best of 2 starts" and light.near
-    assert heavy.name.endswith("the best of 3 starts") and heavy.near and heavy.work > light.work
+    assert heavy.name.endswith("the best of 4 starts") and not heavy.near and heavy.work > light.work
+
+
+def test_the_race_ends_where_two_settled_points_agree(monkeypatch):
+    heavy = sparse_pca(D, n_components=4, weight=20.0)
+    undecided = Auto().draw(heavy, 1)
+    monkeypatch.setattr(auto, "EVEN", np.inf)
+    decided = Auto().draw(heavy, 1)
+    assert decided.name.endswith("the best of 3 starts") and decided.near
+    assert decided.work < undecided.work
+    assert float(heavy.objective(undecided.X)) <= float(heavy.objective(decided.X))
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-40])
+def test_points_agree_in_units_of_f_at_the_leading_directions(unit):
+    problem = sparse_pca(unit * D, n_components=4, weight=unit**2)
+    least = abs(float(problem.f.value(LOW)))
+    one, near, far = (auto.Judged(Drawn(LOW, "any"), F * least) for F in (0.0, 0.9 * auto.EVEN, 1.1 * auto.EVEN))
+    assert auto._are_even(problem, one, near, LOW) and auto._are_even(problem, near, one, LOW)
+    assert not auto._are_even(problem, one, far, LOW) and not auto._are_even(problem, far, one, LOW)
 
 
 def test_the_default_is_random_where_it_knows_nothing():

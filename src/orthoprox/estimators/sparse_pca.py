@@ -315,8 +315,8 @@ class SparsePCA(StreamingTransformer):
     def _start(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> tuple[Array, bool]:
         previous = first and self._previous_solution(data, problem) is not None
         if not previous and self._method(warm=False).auto_start and Auto().knows(problem):
-            drawn = Auto().draw(problem, seed)
-            return drawn.X, drawn.near
+            # Auto has explored where that pays. A fit that roamed again would pass for stalled: its stop watches F.
+            return Auto().draw(problem, seed).X, True
         X0, warm = super()._start(data, problem, seed, first=first)
         if warm and self.weight is None and not self._any_basis(data):
             X0 = _exact.trim(problem, X0, self._count(data))

@@ -12,6 +12,7 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.problem import Problem
 from orthoprox.solvers.oadmm.projections import Projections
+from orthoprox.solvers.oadmm.tuning import EXPLORE
 from orthoprox.starts._base import Drawn, Start
 from orthoprox.starts._directions import has_directions
 from orthoprox.starts._judge import BLOCKS, Found, Judged, judge
@@ -21,10 +22,12 @@ from orthoprox.starts.turned import Varimax
 from orthoprox.terms import EntrywiseTerm, Zero
 
 INFORMED = (Varimax(), Varimax(among=2.0))
-"""What is judged first. Chosen, as was the share below, on data that no table has: docs/decisions/016-starts.md."""
+"""What is judged first. Chosen, as were the shares below, on data that no table has: docs/decisions/016-starts.md."""
 MORE = 2 * BLOCKS
-KEPT = 0.9
-"""Share of f at the leading directions. Where the best start keeps less, h rules: a random point is explored too."""
+KEPT = 0.98
+"""Share of f at the leading directions. Where the best start keeps less, h matters: a random point is explored too."""
+EVEN = 1e-4
+"""Share of f at the leading directions by which two settled points of one minimum differ at most."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,9 @@ class Auto(Start):
     g, A = I, and an entrywise Lipschitz h. For other problems it is ``Random()``.
 
     The leading directions of f are turned by varimax, r of them and 2 r of them, of which r columns are kept. Both
-    points get a few blocks of iterations, and the lower F goes on. Where h has cost that point more than a tenth of f,
-    or costs more than f gains, the leading directions say little; then a random point is explored too.
+    points get a few blocks of iterations, and the lower F goes on. Where h has cost that point more than a fiftieth of
+    f, or costs more than f gains, a random point is explored in short. If it ends at the same F, the minimum is taken
+    as found. If not, the race goes on: a random point is explored in full, and the run roams from the lowest of all.
 
     Examples
     --------
@@ -64,15 +68,30 @@ class Auto(Start):
     def make(self, problem: Problem, V: Array | None, rng: np.random.Generator) -> Drawn:
         if V is None:
             return Random().make(problem, None, rng)
-        tried, best = len(INFORMED), judge(problem, INFORMED, V, rng)
-        if not self._keeps(problem, best, V):
-            # A point that was explored has settled; the best one so far gets more blocks before it is compared.
-            best = judge(problem, (Found(best.drawn),), V, rng, MORE)
-            tried, best = tried + 1, judge(problem, (Found(best.drawn), Explored()), V, rng, 0)
-        return replace(best.drawn, name=f"{best.drawn.name}, the best of {tried} starts", near=True)
+        best = judge(problem, INFORMED, V, rng)
+        if self._keeps(problem, best, V):
+            return _named(best, len(INFORMED), near=True)
+        # A point that was explored has settled; the best one so far gets more blocks before it is compared.
+        one = judge(problem, (Found(best.drawn),), V, rng, MORE)
+        other = judge(problem, (Explored(),), V, rng, 0)
+        best = judge(problem, (Found(one.drawn), Found(other.drawn)), V, rng, 0)
+        if _are_even(problem, one, other, V):
+            return _named(best, len(INFORMED) + 1, near=True)
+        best = judge(problem, (Found(best.drawn), Explored(rises=EXPLORE)), V, rng, 0)
+        return _named(best, len(INFORMED) + 2, near=False)
 
     @staticmethod
     def _keeps(problem: Problem, best: Judged, V: Array) -> bool:
         """Whether f at the best start is nearly what it is at the leading directions, and more than h costs there."""
         least, now = (float(problem.f.value(X)) for X in (V[:, : problem.M.r], best.drawn.X))
         return now <= KEPT * least and best.objective <= problem.offset
+
+
+def _are_even(problem: Problem, one: Judged, other: Judged, V: Array) -> bool:
+    """Whether two settled points are at the same minimum, as far as F tells."""
+    unit = abs(float(problem.f.value(V[:, : problem.M.r])))
+    return abs(one.objective - other.objective) <= EVEN * unit
+
+
+def _named(best: Judged, tried: int, *, near: bool) -> Drawn:
+    return replace(best.drawn, name=f"{best.drawn.name}, the best of {tried} starts", near=near)
