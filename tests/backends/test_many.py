@@ -22,7 +22,7 @@ from orthoprox import (
     solve,
     solve_many,
 )
-from orthoprox.driver import _batch
+from orthoprox.driver import _batch, _together
 from orthoprox.driver._together import MOST_EFFORT, States, Together
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import NewtonBlocks
@@ -123,7 +123,6 @@ def test_histories_of_measurements_by_a_program_are_those_of_runs_alone(torch, m
     programs, step = [], _together.Measuring.step
     monkeypatch.setattr(_together, "LOOKS", 0)
     monkeypatch.setattr(_together.Measuring, "step", lambda *given: programs.append(1) or step(*given))
-    monkeypatch.setattr(_together.Together, "_found", (), raising=False)
     rule, record = Iterations(6), Recorder(every=1)
     problems = [sparse_pca(D, n_components=R, weight=1.0) for D in tables(3)]
     found = solve_many(problems, "oadmm-ep", stop=rule, device="cpu", record=record)

@@ -125,7 +125,7 @@ class Pattern:
     def _read(self, node: _Node, part: Any, found: list[Any]) -> bool:
         # Plain loops: this is called for every part of thousands of problems.
         if part is node.part:
-            for k in node.leaves:
+            for k in node.leaves:  # noqa: SIM110 - a loop is faster
                 if not self._put(k, self.tree.leaves[k], found):
                     return False
             return True
@@ -135,7 +135,7 @@ class Pattern:
             if node.names is None and len(part) != len(node.part):
                 return False
             items = part if node.names is None else [getattr(part, name) for name in node.names]
-            for child, item in zip(node.inner, items, strict=True):
+            for child, item in zip(node.inner, items, strict=True):  # noqa: SIM110
                 if not self._read(child, item, found):
                     return False
             return True

@@ -77,7 +77,7 @@ def _torch(kind: str, index: int) -> Mover:
     if kind == "cpu":  # where an array that was not copied would share its memory
         return lambda a: torch.from_numpy(np.array(a, order="C"))
     place = torch.device(kind, index)
-    return lambda a: torch.from_numpy(np.require(a, requirements="CW")).to(place)
+    return lambda a: torch.from_numpy(np.require(a, requirements=["C", "W"])).to(place)
 
 
 def _jax(kind: str, index: int) -> Mover:

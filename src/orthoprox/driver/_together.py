@@ -219,8 +219,8 @@ class Together:
         self._mapped = Mapped(layout, self._axes, self._X0)
         # Among many runs there is nearly always one for which the least effort is too little.
         self._steps, self._measuring = Steps(self._mapped, 1, len(self._pairs)), Measuring(self._mapped)
-        self._looks = 0
-        """Measurements of this batch so far."""
+        self._looks, self._found = 0, tuple[Array, ...]()
+        """Measurements of this batch so far, and the last of them."""
 
     def begin(self) -> tuple[Numbers, States]:
         """What is measured at the starting points, and all runs after their first step."""
@@ -289,7 +289,7 @@ class Together:
         twin._pairs = [self._pairs[k] for k in kept.tolist()]
         twin._axes, twin._backend, twin._move = self._axes, self._backend, self._move
         twin._mapped, twin._steps = self._mapped, Steps(self._mapped, self._steps.effort, len(kept))
-        twin._measuring, twin._looks = Measuring(self._mapped), 0
+        twin._measuring, twin._looks, twin._found = Measuring(self._mapped), 0, ()
         arrays = zip(self._data.arrays, self._axes, strict=True)
         twin._data = Data(tuple(a if axis is None else xp.take(a, index, axis=0) for a, axis in arrays))
         twin._X0 = xp.take(self._X0, index, axis=0)
