@@ -1,9 +1,9 @@
 """Digests of what a run is made of, by which a checkpoint tells its own problem from any other.
 
 The arrays of a problem count with every bit, as do its weights, its classes and their other fields. What is computed
-from these does not: a norm may differ in its last digit on another machine. A function is known by the arrays and
-floats it refers to, an object of a class of the user's by its public attributes that hold such. A function's code and
-counters, which may change during a run, are not compared.
+from these does not: a norm may differ in its last digit on another machine, and so may an offset, which shows in F. A
+function is known by the arrays and floats it refers to, an object of a class of the user's by its public attributes
+that hold such. A function's code and counters, which may change during a run, are not compared.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def fingerprint(problem: Problem) -> dict[str, str]:
     >>> [name for name in one if one[name] != other[name]]
     ['h']
     """
-    return {name: digest(getattr(problem, name)) for name in ("M", "f", "g", "h", "A", "offset")}
+    return {name: digest(getattr(problem, name)) for name in ("M", "f", "g", "h", "A")}
 
 
 def digest(value: Any) -> str:
