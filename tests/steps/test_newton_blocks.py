@@ -113,6 +113,32 @@ def test_the_shortest_subgradient(seed):
     assert np.linalg.norm(left) == pytest.approx(np.sqrt(2 * best.cost), abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_rounds_begin_with_the_multiplier_that_leaves_least(seed):
+    """Columns that share one row give it up; then their multiplier is the one at which what asks to enter balances."""
+    rng = np.random.default_rng(seed)
+    problem, w = KINDS["l1"], 0.4
+    X = np.zeros((N, R))
+    for column, rows in enumerate(rng.permutation(N).reshape(R, -1)):
+        X[rows, column] = rng.choice([-1, 1], len(rows)) * rng.uniform(0.3, 0.6, len(rows))
+    shared = int(np.flatnonzero(X[:, 0])[0])
+    X[shared, 1] = 0.01
+    z = np.where(X == 0, 0.5 * w * rng.uniform(-1, 1, X.shape), w * np.sign(X))
+    C = matrix_of(problem)
+    at = joint.balanced(problem, C, X, z, BETA)
+    on = (X != 0) & ~np.isclose(X, 0.01)
+    assert np.array_equal(at.X, np.where(on, X, 0)) and np.array_equal(at.z[on], z[on])
+    left = problem.f.gradient(at.X) + at.X @ at.L
+    assert np.allclose(at.z[~on], -left[~on])
+    # No other L leaves less: the slope of the square of what is left vanishes.
+    rest = np.where(on, left + w * np.sign(X), left - np.clip(left, -w, w))
+    assert np.allclose(joint.constraint_derivatives(at.X).T @ rest.ravel(), 0, atol=1e-9)
+    asks = np.abs(at.z) > w + 1e-9
+    rows = {(0, 1): (X[:, 0] != 0) & (np.arange(N) != shared) | (X[:, 1] != 0)}
+    for (i, j), among in rows.items():
+        assert (asks[:, [i, j]] & among[:, None]).sum() != 1  # two or more rows enter together, or none
+
+
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "huber"])  # whose solutions have no zeros
 def test_near_a_solution_a_few_rounds_reach_it(name):
     problem = KINDS[name]

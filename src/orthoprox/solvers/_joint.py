@@ -21,7 +21,7 @@ from orthoprox.terms import Zero
 from orthoprox.terms._base import EntrywiseTerm, QuadraticTerm
 
 DUAL_STEPS = 8
-"""Newton steps for the shortest subgradient: a convex piecewise quadratic function of r (r + 1)/2 variables."""
+"""Newton steps for the best multiplier: a convex piecewise quadratic function of r (r + 1)/2 variables."""
 NEAR = 0.1
 """The norm of X'X - I up to which X may still be what the steps were meant to lead to."""
 
@@ -63,11 +63,28 @@ def newton(problem: Problem, X: Array, z: Array, beta: Scalar, rounds: int) -> t
     """
     xp = array_namespace(X)
     C = problem.f.product(xp.eye(problem.M.n, dtype=X.dtype, device=device(X)))
-    at = Joint(X, z, -symmetric(X.T @ (problem.f.gradient_at(X, C @ X) + z)))
+    at = balanced(problem, C, X, z, beta)
     for _ in range(rounds):
         at = newton_round(problem, C, at, beta)
     point = problem.at(_nearest(problem, at.X))
     return point, at.X, shortest_subgradient(problem, point, at)
+
+
+def balanced(problem: Problem, C: Array, X: Array, z: Array, beta: Scalar) -> Joint:
+    """Where the rounds begin: X on its free entries, with the multiplier that leaves the least to be desired there.
+
+    Two columns that share no row have no say in their entry of L. Any other entry than the best one would ask for a
+    single new row in both, which their product forbids; at the best one those that ask are in balance, so two or more
+    rows enter together or none does.
+    """
+    xp = array_namespace(X)
+    assert isinstance(problem.h, EntrywiseTerm)
+    moves = problem.h.prox_slope(X + z / beta, 1 / beta) > 0
+    on = moves & ~meets_alone(moves, X)
+    X = xp.where(on, X, xp.zeros_like(X))
+    G = problem.f.gradient_at(X, C @ X)
+    L = best_multiplier(problem, X, X, G, -symmetric(X.T @ (G + z)))
+    return Joint(X, xp.where(on, z, -(G + X @ L)), L)
 
 
 def _nearest(problem: Problem, X: Array) -> Array:
@@ -179,15 +196,24 @@ def _matrix(entries: Array, r: int) -> Array:
 
 
 def shortest_subgradient(problem: Problem, point: Point, at: Joint) -> Array:
-    """The subgradient z of h at ``at.X`` with the shortest grad f + z + XL over all L, the best of a few Newton steps.
-
-    The z for an L is -grad f - XL, cut to the subdifferential, so what is left is a function of L alone.
-    """
-    xp, clip, h, X = array_namespace(point.X), backend_of(point.X).clip, problem.h, point.X
+    """The subgradient z of h at ``at.X`` with the shortest grad f + z + XL over all L."""
+    clip, h, X = backend_of(point.X).clip, problem.h, point.X
     assert isinstance(h, EntrywiseTerm)
     low, high = h.subdifferential(at.X)
-    G, J = problem.f.gradient_at(X, point.HX), constraint_derivatives(X)
-    L = -symmetric(X.T @ (G + clip(at.z, low, high)))
+    G = problem.f.gradient_at(X, point.HX)
+    L = best_multiplier(problem, X, at.X, G, -symmetric(X.T @ (G + clip(at.z, low, high))))
+    return clip(-(G + X @ L), low, high)
+
+
+def best_multiplier(problem: Problem, X: Array, y: Array, G: Array, L: Array) -> Array:
+    """The L with the shortest G + z + XL over all subgradients z of h at y, the best of a few Newton steps.
+
+    The z for an L is -G - XL, cut to the subdifferential, so what is left is a function of L alone.
+    """
+    xp, clip, h = array_namespace(X), backend_of(X).clip, problem.h
+    assert isinstance(h, EntrywiseTerm)
+    low, high = h.subdifferential(y)
+    J = constraint_derivatives(X)
     tiny = backend_of(L).eps(L) * xp.eye(J.shape[1], dtype=L.dtype, device=device(L))
     best, least = L, xp.sum(X * X) * math.inf
     for _ in range(DUAL_STEPS):
@@ -197,4 +223,4 @@ def shortest_subgradient(problem: Problem, point: Point, at: Joint) -> Array:
         best, least = xp.where(square < least, L, best), xp.where(square < least, square, least)
         curvature = J.T @ (xp.astype(left != 0, J.dtype)[:, None] * J)
         L = L + _matrix(backend_of(L).solve(curvature + tiny, J.T @ left), problem.M.r)
-    return clip(-(G + X @ best), low, high)
+    return best
