@@ -198,7 +198,7 @@ def measure_starts() -> dict[str, Any]:
 
 def measure_batch(count: int, alone: int) -> dict[str, Any]:
     """Many small sparse PCAs to Crit 1e-6 at once, and how many the CPU does in that time; the second batch is warm."""
-    rule, method, row = Iterations(60) | Critical(1e-6), NewtonBlocks(), {"count": count}
+    rule, method, row = Iterations(40) | Critical(1e-6), NewtonBlocks(), {"count": count}
     for name, seed in (("first", 1), ("second", 0)):
         rng = np.random.default_rng(seed)
         tables = [factors(100, 50, 5, 0.2, rng) for _ in range(count)]

@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, TypeVar
 
-from array_api_compat import device
-
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
@@ -164,4 +162,4 @@ def symmetric_basis(xp: Any, r: int, dtype: Any, where: Any) -> Array:
 
 def identity_like(X: Array) -> Array:
     """The identity matrix with as many columns as X, where X lives."""
-    return array_namespace(X).eye(X.shape[1], dtype=X.dtype, device=device(X))
+    return backend_of(X).identity(X.shape[1], X)

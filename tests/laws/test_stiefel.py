@@ -78,6 +78,9 @@ def test_what_is_certified_is_the_polar_factor(rng, n, r, effort, dtype, scale):
             Q, S = polar_factor(dtype(scale) * Y)
         certified = bool(assumed.usual) and bool(assumed.enough)
         assert certified or condition > reach
+        with speculate(effort) as alone:
+            assert np.array_equal(Stiefel(n, r).project(dtype(scale) * Y), Q)
+        assert bool(alone.enough) == bool(assumed.enough)
         if certified:
             loss = condition**2 if effort == 0 else 1.0
             assert np.max(np.abs(Q.T @ Q - np.eye(r))) < 40 * eps * loss

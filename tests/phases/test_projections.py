@@ -5,6 +5,7 @@ import pytest
 
 from orthoprox import Problem
 from orthoprox._fields import replace
+from orthoprox.backends._speculation import MOST_EFFORT, speculate
 from orthoprox.maps import Difference
 from orthoprox.solvers.oadmm.projections import Projections, ProjectionsState, curvature, kinks
 from orthoprox.solvers.oadmm.tuning import Tuning
@@ -76,6 +77,27 @@ def test_a_block_is_the_papers_iteration_without_smoothing_and_proximal_term(cas
     assert np.allclose(new.at.point.HX, problem.f.product(new.at.point.X), atol=1e-11)
     assert problem.h.subgradient_distance(new.at.y, new.at.z) < 1e-11 * beta
     assert (new.t, METHOD.work(new)) == (10, 40)
+
+
+@pytest.mark.parametrize("turns", [False, True])
+@pytest.mark.parametrize("effort", range(1, MOST_EFFORT + 1))
+def test_only_the_longest_program_turns(turns, effort):
+    """The others go on as if nobody did, and say so."""
+    problem = CONCAVE["l1"]
+    X, y, z = METHOD.iterate_block(problem, *_parts(problem), 7.0, turns)
+    with speculate(effort) as assumed:
+        there = METHOD.iterate_block(problem, *_parts(problem), 7.0, np.asarray(turns))
+    enough = bool(assumed.enough)
+    assert enough == (effort == MOST_EFFORT or not turns)
+    if enough:
+        for ours, theirs in zip((X.X, y, z), (there[0].X, *there[1:]), strict=True):
+            assert np.allclose(ours, theirs, atol=1e-12)
+
+
+def _parts(problem):
+    """A point near which polar factors are well conditioned, y and z."""
+    at = random_iterate(problem, 3)
+    return at.point, at.point.X, 0.01 * at.z
 
 
 def test_penalties_outweigh_curvature_and_never_go_below_what_the_prox_needs():

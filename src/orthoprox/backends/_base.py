@@ -35,6 +35,10 @@ class Backend:
         dtype = xp.bool if isinstance(value, bool) else like.dtype
         return xp.full((), value, dtype=dtype, device=device(like))
 
+    def identity(self, size: int, like: Array) -> Array:
+        """The identity matrix where ``like`` lives, in its type."""
+        return array_namespace(like).eye(size, dtype=like.dtype, device=device(like))
+
     def is_asynchronous(self, a: Array) -> bool:
         """Whether functions return before their arrays are computed: then several steps are best asked for at once."""
         return False

@@ -18,7 +18,7 @@ import torch
 
 from orthoprox._deadline import is_over
 from orthoprox.backends._compiling import compiling
-from orthoprox.backends._speculation import PRODUCTS, speculate
+from orthoprox.backends._speculation import MOST_EFFORT, speculate
 from orthoprox.backends._tree import OtherLayout, flatten
 
 V = TypeVar("V")
@@ -26,7 +26,7 @@ Step = Callable[[Any, Any], Any]
 
 BLOCK = 8
 """Steps in the longer of two recordings: a block copies its state back once."""
-ENOUGH = 3 * (BLOCK + 1)
+ENOUGH = 2 * (BLOCK + 1)
 """Steps by hand before any are recorded: as many as a recording goes through."""
 LONG = 0.02
 """Seconds that a step takes by hand if it is a block of iterations."""
@@ -60,15 +60,22 @@ def _nothing() -> None:
 
 
 def _warm_up(act: Callable[[], None], device: torch.device) -> None:
-    """Do it once unrecorded, as libraries set themselves up then; a wait for the host is an error."""
+    """Do it once unrecorded, and see that nothing waits for the host.
+
+    Libraries set themselves up the first time and may wait then; so a wait counts only if it comes a second time.
+    """
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
     before = torch.cuda.get_sync_debug_mode()
     with torch.cuda.device(device), torch.cuda.stream(side), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch calls this mode a prototype
-        act()  # may wait, for memory or a library's handle
         torch.cuda.set_sync_debug_mode("error")
         try:
+            act()
+        except Exception:
+            torch.cuda.set_sync_debug_mode(before)
+            act()
+            torch.cuda.set_sync_debug_mode("error")
             act()
         finally:
             torch.cuda.set_sync_debug_mode(before)
@@ -218,7 +225,7 @@ class Program:
             if found is not None:
                 self._balance += 1
                 return found
-            if enough or self._effort + 1 == len(PRODUCTS):
+            if enough or self._effort == MOST_EFFORT:
                 break
             self._effort += 1
         if count == 1:
@@ -255,7 +262,7 @@ class Numbers:
         self._recording = Recording(lambda: self._compute(function, problem, device), device)
 
     def _compute(self, function: Step, problem: Any, device: torch.device) -> None:
-        with speculate(len(PRODUCTS) - 1) as assumed:
+        with speculate(MOST_EFFORT) as assumed:
             found = function(problem, self.buffers.view())
         numbers = [*found, assumed.usual, assumed.enough]
         row = torch.stack([_number(number, device) for number in numbers])
@@ -307,7 +314,7 @@ class Library:
         """The numbers of a function, or None where it has to be called itself."""
         key, known = (_identity(function), flatten(state).shape, "numbers"), self._of(problem)
         by_hand = known.setdefault(key, 0)
-        if isinstance(by_hand, int) and by_hand < 3:  # as often as a recording goes through it
+        if isinstance(by_hand, int) and by_hand < 2:  # as often as a recording goes through it
             known[key] += 1
             return None
         if isinstance(by_hand, int):

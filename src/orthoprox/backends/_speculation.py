@@ -23,6 +23,7 @@ LOOPS = (1, 3, 8)
 """Rounds of a loop that a program of each effort has: a line search is short near a solution."""
 PRODUCTS = (5, 9, 16)
 """Newton-Schulz steps in a polar factor: enough for condition numbers of 1.3, 5 and 60."""
+MOST_EFFORT = len(PRODUCTS) - 1
 
 
 class Speculation:

@@ -23,7 +23,7 @@ from orthoprox._fields import parts
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
 from orthoprox.backends._compiling import compiling
-from orthoprox.backends._speculation import PRODUCTS, speculate, speculation
+from orthoprox.backends._speculation import MOST_EFFORT, speculate, speculation
 
 V = TypeVar("V")
 
@@ -154,7 +154,7 @@ class Program:
                 break
             if self._effort is None or bool(usual & enough):
                 return new
-            if bool(enough) or self._effort + 1 == len(PRODUCTS):
+            if bool(enough) or self._effort == MOST_EFFORT:
                 break
             self._effort += 1
         for _ in range(count):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -33,6 +34,9 @@ class TorchBackend(Backend):
     def number(self, value: float, like: Array) -> Array:
         dtype = torch.bool if isinstance(value, bool) else like.dtype
         return torch.full((), value, dtype=dtype, device=like.device)
+
+    def identity(self, size: int, like: Array) -> Array:
+        return _identity(size, like.dtype, like.device)  # three launches each time it is made
 
     def repeat(self, step: Callable[[Any, V], V], problem: Any, state: V, count: int) -> V:
         device = _recording_device(state)
@@ -126,6 +130,12 @@ def _tensor(number: Any, like: torch.Tensor) -> torch.Tensor:
     if isinstance(number, torch.Tensor):
         return number
     return torch.full((), number, dtype=like.dtype, device=like.device)
+
+
+@functools.lru_cache(maxsize=64)
+def _identity(size: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    with torch.inference_mode(False):
+        return torch.eye(size, dtype=dtype, device=device)
 
 
 RECORDED = {"cuda"}

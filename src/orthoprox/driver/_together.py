@@ -16,16 +16,15 @@ import numpy as np
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
-from orthoprox.backends._speculation import PRODUCTS, Speculation, speculate
+from orthoprox.backends._speculation import MOST_EFFORT, Speculation, speculate
 from orthoprox.backends._tree import flatten
 from orthoprox.driver._stack import Layout, Move, stack
 from orthoprox.problem import Certificate, Numbers, Problem, numbers
 from orthoprox.solvers import Solver
 
-MOST_EFFORT = len(PRODUCTS) - 1
 FEW = 256
 """A batch as small as this does not get faster by getting smaller."""
-LOOKS = 3
+LOOKS = 2
 """Measurements of a small batch by hand before they are recorded: as often as a recording goes through them."""
 
 

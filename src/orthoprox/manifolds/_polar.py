@@ -6,7 +6,7 @@ from orthoprox._linalg import identity_like, safe_squares
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
-from orthoprox.backends._speculation import PRODUCTS, speculation
+from orthoprox.backends._speculation import MOST_EFFORT, PRODUCTS, speculation
 
 # Squared condition numbers, as multiples of 1/eps, up to which the r-by-r route keeps enough digits of the
 # nearest point: its error is about eps times the squared condition number.
@@ -15,6 +15,17 @@ _ACCURATE = {True: 1e-11, False: 1e-4}
 _EXACT = 4.0
 # And up to this bound on it the route by products is.
 _MILD = 16.0
+
+
+def nearest(Y: Array) -> Array:
+    """The polar factor alone; in a program, where nothing is left out by itself, two launches less than with S."""
+    program = speculation()
+    if program is None:
+        return polar_factor(Y)[0]
+    with backend_of(Y).quiet():
+        Q, _, half, enough = _by_products(Y, Y.T @ Y, program.effort)
+        program.settle(enough)
+        return _corrected(Q, half)
 
 
 def polar_factor(Y: Array) -> tuple[Array, Array]:
@@ -32,17 +43,18 @@ def polar_factor(Y: Array) -> tuple[Array, Array]:
         gram = Y.T @ Y
         program = speculation()
         if program is not None:
-            found, enough = _by_products(Y, gram, program.effort)
+            Q, S, half, enough = _by_products(Y, gram, program.effort)
             program.settle(enough)
-            return found
+            return _corrected(Q, half), _corrected(S, half)
         if backend.prefers_products(gram):
-            found, enough = _by_products(Y, gram, len(PRODUCTS) - 1)
+            Q, S, half, enough = _by_products(Y, gram, MOST_EFFORT)
+            found = _corrected(Q, half), _corrected(S, half)
             return backend.cond(enough, lambda *_: found, _by_decomposition, Y, gram)
         return _by_decomposition(Y, gram)
 
 
-def _by_products(Y: Array, gram: Array, effort: int) -> tuple[tuple[Array, Array], Array]:
-    """The factor without a decomposition, and whether it is one to rounding.
+def _by_products(Y: Array, gram: Array, effort: int) -> tuple[Array, Array, Array | None, Array]:
+    """Q and S without a decomposition, half of Q'Q - I to correct them with, and whether Q is then one to rounding.
 
     S from the Gram matrix is a polynomial of it, so it is symmetric, and Q = YS is the polar factor if only its columns
     are orthonormal. The least effort relies on the Gram matrix for that, whose rounding errors are eps times a
@@ -53,11 +65,14 @@ def _by_products(Y: Array, gram: Array, effort: int) -> tuple[tuple[Array, Array
     S, residual = _inverse_root(gram, PRODUCTS[effort])
     Q, near = Y @ S, backend_of(Y).eps(Y) ** 0.5 / 2  # one step makes a rounding error of this
     if effort == 0:
-        return (Q, S), (residual <= near) & (_row_norm(S) ** 2 * _row_norm(gram) <= _MILD)
-    E = Q.T @ Q
-    identity = identity_like(Y)
-    T = 1.5 * identity - 0.5 * E
-    return (Q @ T, S @ T), xp.max(xp.abs(E - identity)) <= near
+        return Q, S, None, (residual <= near) & (_row_norm(S) ** 2 * _row_norm(gram) <= _MILD)
+    half = 0.5 * (Q.T @ Q - identity_like(Y))
+    return Q, S, half, xp.max(xp.abs(half)) <= near / 2
+
+
+def _corrected(Q: Array, half: Array | None) -> Array:
+    """Q after a Newton-Schulz step: Q (3I - Q'Q)/2."""
+    return Q if half is None else Q - Q @ half
 
 
 def _inverse_root(gram: Array, steps: int) -> tuple[Array, Array]:
@@ -66,7 +81,7 @@ def _inverse_root(gram: Array, steps: int) -> tuple[Array, Array]:
     With H half the Gram matrix, scaled so that its eigenvalues are at most 1, a step is T = 3/2 I - H, H <- T H T,
     S <- S T: eigenvalues in (0, 3/2) tend to 1/2.
     """
-    known = backend_of(gram).inverse_root(gram, steps)
+    known = backend_of(gram).inverse_root(gram, PRODUCTS[-1])  # in one kernel, where steps cost next to nothing
     if known is not None:
         return known
     xp = array_namespace(gram)

@@ -13,7 +13,7 @@ from orthoprox._checks import check_floating
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
-from orthoprox.manifolds._polar import polar_factor
+from orthoprox.manifolds._polar import nearest, polar_factor
 
 Retraction = Literal["polar", "qr"]
 
@@ -54,7 +54,7 @@ class Stiefel:
 
     def project(self, Y: Array) -> Array:
         """The nearest point: the polar factor U V' of Y = U diag(s) V' (remark (iv) on Algorithm 1)."""
-        return polar_factor(Y)[0]
+        return nearest(Y)
 
     def retract(self, X: Array, V: Array, by: Retraction = "polar") -> Array:
         """A point of the manifold near X + V, to first order in a tangent V."""

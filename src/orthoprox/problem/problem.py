@@ -13,6 +13,7 @@ from orthoprox._fields import parts
 from orthoprox._html import brief, card
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends._tree import field_names
 from orthoprox.manifolds import Stiefel
 from orthoprox.maps import Centred, Gram, Identity, LinearMap, ScaledRows
 from orthoprox.maps.operator import is_operator
@@ -190,9 +191,9 @@ def _own(obj: Any) -> Iterator[Any]:
     derived = isinstance(obj, (Gram, Centred, ScaledRows))
     if derived and any(is_sparse(part) or is_operator(part) for part in parts(obj)):
         return
-    if is_dataclass(obj) or isinstance(obj, (tuple, list)):
-        inner = obj if isinstance(obj, (tuple, list)) else [getattr(obj, name.name) for name in fields(obj)]
-        for item in inner:
+    names = field_names(type(obj))
+    if names is not None or isinstance(obj, (tuple, list)):
+        for item in obj if names is None else [getattr(obj, name) for name in names]:
             yield from _own(item)
     else:
         yield obj

@@ -16,6 +16,7 @@ from orthoprox._linalg import identity_like, norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of, either, known, larger, speculation
+from orthoprox.backends._speculation import MOST_EFFORT
 from orthoprox.maps import Identity
 from orthoprox.problem import Point, Problem
 from orthoprox.solvers._base import Scope
@@ -161,6 +162,9 @@ def _iteration(turns: Any) -> Callable[[Problem, Triple], Triple]:
     program = speculation()
     if program is None or isinstance(turns, bool):
         return turn_and_project if turns else project
+    if program.effort < MOST_EFFORT:  # few problems turn; theirs take the longer program
+        program.settle(~turns)
+        return project
 
     def choose(problem: Problem, at: Triple) -> Triple:
         W, X = _pull(problem, at), at.now.X
