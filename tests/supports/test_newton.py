@@ -92,6 +92,16 @@ def test_a_point_that_cannot_reach_its_goal_is_given_up():
     assert np.all(ends > 1.01 * variance(C, X))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_becomes_of_a_point_does_not_depend_on_the_others(seed):
+    """To the last bit: the levels of a search share a batch, and each must find what it finds alone."""
+    C, X, S = some_points(seed)
+    Y, values = maximise(C, X, Slots.of(S), 40)
+    for k in range(len(X)):
+        alone, value = maximise(C, X[k : k + 1], Slots.of(S[k : k + 1]), 40)
+        assert np.array_equal(alone[0], Y[k]) and value[0] == values[k]
+
+
 def test_gains_and_losses_are_those_of_the_plane():
     """Of a column x and a unit vector e the best combination; without an entry, what is left of x."""
     C, X, S = some_points(5, r=1)

@@ -201,8 +201,12 @@ def restore(X: Array, slots: Slots, normals: Normals | None = None, accuracy: fl
 
 
 def _times(c: Array, J: Array) -> Array:
-    """J'c for each of several, c of shape (N, q) and J of shape (N, q, p)."""
-    return np.asarray((c[:, None, :] @ J)[:, 0])
+    """J'c for each of several, c of shape (N, q) and J of shape (N, q, p).
+
+    NumPy leaves strided vectors to another loop, whose last bits differ, and how an index lays c out depends on N: what
+    becomes of a point must not depend on the others.
+    """
+    return np.asarray((np.ascontiguousarray(c)[:, None, :] @ J)[:, 0])
 
 
 def solve(A: Array, B: Array) -> Array:
