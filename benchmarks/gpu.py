@@ -1,6 +1,6 @@
 """Steps, solves and batches on a GPU, against the products they cannot avoid and against the CPU.
 
-    python benchmarks/gpu.py [steps] [solve] [starts] [batch] [wall] [suite] [--share 1/3] [--out FILE]
+    python benchmarks/gpu.py [steps] [solve] [starts] [batch] [wall] [suite] [--share 1/3] [--methods a,b] [--out FILE]
 
 Times on the device are medians between device events, in double precision. The floor of a step is its product with the
 data. Compiling is not counted, and is printed apart. Needs PyTorch with CUDA; JAX is measured too where it sees the
@@ -227,8 +227,8 @@ def measure_batch(count: int, alone: int) -> dict[str, Any]:
     return row
 
 
-def suite(libraries: list[str], share: str) -> list[str]:
-    """All methods on all kinds of problems: the same answers as NumPy's.
+def suite(libraries: list[str], share: str, methods: list[str]) -> list[str]:
+    """Methods on all kinds of problems: the same answers as NumPy's.
 
     A share such as 1/3 takes every third problem from the first one on.
     """
@@ -252,7 +252,7 @@ def suite(libraries: list[str], share: str) -> list[str]:
     first, step = map(int, share.split("/"))
     for kind in libraries:
         for name, make in list(PROBLEMS.items())[first - 1 :: step]:
-            for method in SOLVERS:
+            for method in methods:
                 since = time.perf_counter()
                 try:
                     X0 = make(np.asarray).M.random(3)
@@ -275,6 +275,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a file for all figures")
     parser.add_argument("--libraries", default="torch,jax")
     parser.add_argument("--share", default="1/1", help="of the problems of the suite, as in 1/3")
+    parser.add_argument("--methods", default=",".join(SOLVERS), help="of the suite")
     parser.add_argument("--small", action="store_true", help="small sizes on the CPU, to see that it runs")
     asked = parser.parse_args()
     batch, size = (10_000, 20), (20_000, 10_000, 50)
@@ -299,7 +300,7 @@ def main() -> None:
         elif part == "solve":
             found[part] = measure_solve(size)
         elif part == "suite":
-            found[part] = suite(libraries, asked.share)
+            found[part] = suite(libraries, asked.share, asked.methods.split(","))
         else:
             parser.error(f"The parts are steps, wall, starts, batch, solve and suite; given {part!r}.")
         if asked.out is not None:

@@ -163,10 +163,10 @@ def variance_bound(
     >>> C, names = pitprops()
     >>> for effort in ("fast", "balanced", "thorough"):
     ...     bound = variance_bound(C, 2, n_nonzero_per_component=4, effort=effort)
-    ...     print(f"{bound.value:.3f} {bound.kind}")
-    5.728 clipped
-    5.369 supports
-    5.255 cases
+    ...     print(f"{bound.value:.2f} {bound.kind}")
+    5.73 clipped
+    5.37 supports
+    5.26 cases
     """
     require(effort in _EFFORTS, f"effort must be one of {', '.join(_EFFORTS)}; given {effort!r}.")
     source = Scaled.of(C)
