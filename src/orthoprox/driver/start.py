@@ -39,8 +39,9 @@ def _feasible(problem: Problem, X0: Array) -> tuple[Array, list[str]]:
         X0 = backend_of(data).from_numpy(backend_of(X0).to_numpy(X0), data)
         notes.append(f"X0 was moved from {was} to {backend_of(data).name} {data.dtype}, where the data are")
     eps, r = backend_of(X0).eps(X0), problem.M.r
-    with backend_of(X0).quiet():  # an overflow only means that X0 is far off
+    with backend_of(X0).quiet():  # an overflow only means that X0 is far off, and so does a difference of two
         gap = float(problem.M.infeasibility(X0))
+        gap = math.inf if math.isnan(gap) else gap  # X0 is finite
     if gap <= 50 * eps * r:
         return X0, notes
     if gap > math.sqrt(eps):
