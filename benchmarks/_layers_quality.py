@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,6 +22,18 @@ FEW, EIGHT = 2, 8
 """Seeds of the first choice of lr, and of the choice of weights; seeds of the table with zeros."""
 AFTER = 0.1
 """The share of their lr with which the orthonormal weights begin to be tuned on their support, for every way."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a table is of: some tasks and methods, and other seeds than its own; all of them where nothing is named."""
+
+    tasks: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+
+
+EVERYTHING = Choice()
 
 
 def dense(name: str, method: str, lr: float, seed: int) -> dict[str, Any]:
@@ -57,14 +70,14 @@ def chosen(store: Store, task: str, method: str) -> float | None:
     return lrs[0]
 
 
-def quality(store: Store) -> dict[str, dict[str, Any]]:
+def quality(store: Store, choice: Choice = EVERYTHING) -> dict[str, dict[str, Any]]:
     """Of each task and method: the chosen lr, and the runs that are reported."""
     found: dict[str, dict[str, Any]] = {}
-    for task in present():
-        for method in installed():
+    for task in [task for task in present() if not choice.tasks or task in choice.tasks]:
+        for method in [method for method in installed() if not choice.methods or method in choice.methods]:
             lr = chosen(store, task, method)
             if lr is not None:
-                runs = store.all([("dense", task, method, lr, seed) for seed in TASKS[task].reported])
+                runs = store.all([("dense", task, method, lr, seed) for seed in choice.seeds or TASKS[task].reported])
                 if runs is not None:
                     found.setdefault(task, {})[method] = {"lr": lr, "runs": runs}
     return found

@@ -2,6 +2,7 @@
 
     python benchmarks/layers.py speed [--device cuda]
     python benchmarks/layers.py quality sparse
+    python benchmarks/layers.py quality --tasks rnn,cnn --only "orthoprox;POGO, SGD" --seeds 100:180
 
 It needs the extra torch and scikit-learn; geoopt, geotorch and pogo-torch take part where they are installed, and
 permuted MNIST if the folder in ORTHOPROX_DATA has mnist_train_60k.npz and mnist_test_10k.npz. Runs are kept in
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import statistics
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ if importlib.util.find_spec("torch") is None:
     raise SystemExit(0)
 
 import torch
-from _layers_quality import MAKE, end, quality, sparsity
+from _layers_quality import MAKE, Choice, end, quality, sparsity
 from _layers_runs import Store, fill
 from _layers_speed import COLUMNS, speed
 from _layers_tasks import TASKS
@@ -32,23 +34,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="*", choices=("speed", "quality", "sparse"), default="speed")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--only", default="", help="columns of the speed table, with semicolons between them")
+    parser.add_argument(
+        "--only", default="", help="columns of the speed table or methods, with semicolons between them"
+    )
+    parser.add_argument("--tasks", default="", help="of the table of accuracy, as in rnn,cnn")
+    parser.add_argument("--seeds", default="", help="of the table of accuracy in place of its own, as in 100:180")
     parser.add_argument("--results", type=Path, default=Path("out/layers.json"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--pictures", type=Path, default=Path("out/layers"))
     given = parser.parse_args()
+    only, tasks = (tuple(filter(None, text.split(mark))) for text, mark in ((given.only, ";"), (given.tasks, ",")))
+    seeds = tuple(range(*map(int, given.seeds.split(":")))) if given.seeds else ()
     if "speed" in given.what:
         torch.set_num_threads(1)
-        print(speed_table(speed(given.device, tuple(part for part in given.only.split(";") if part))))
-    plans = [plan for name, plan in (("quality", quality), ("sparse", sparsity)) if name in given.what]
+        print(speed_table(speed(given.device, only)))
+    accuracy = partial(quality, choice=Choice(tasks, only, seeds))
+    plans = [plan for name, plan in (("quality", accuracy), ("sparse", sparsity)) if name in given.what]
     if not plans:
         return
     found = fill(
         Store(given.results), lambda store: [plan(store) for plan in plans], MAKE, given.workers, given.minutes
     )
     for plan, result in zip(plans, found, strict=True):
-        show, draw = (quality_table, draw_quality) if plan is quality else (sparse_table, draw_sparse)
+        show, draw = (quality_table, draw_quality) if plan is accuracy else (sparse_table, draw_sparse)
         print(show(result), flush=True)
         if result and importlib.util.find_spec("matplotlib") is not None:
             draw(result, given.pictures)
