@@ -1,5 +1,6 @@
 """Objects of one shape, read by the pattern of the first: the leaves that taking each apart would give, or None."""
 
+import enum
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,10 @@ class Part:
     name: Any = "x"
 
 
+class Five(enum.IntEnum):
+    FIVE = 5
+
+
 def data(seed, shape=(6, 4), dtype=float):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
@@ -34,11 +39,12 @@ def data(seed, shape=(6, 4), dtype=float):
     ],
 )
 def test_leaves_are_those_of_taking_apart(make):
-    first, other = make(0), make(1)
-    wanted, found = flatten(other), Pattern(first).leaves(other)
-    assert flatten(first).shape == wanted.shape
+    objects = [make(seed) for seed in range(3)]
+    wanted, found = [flatten(obj) for obj in objects], Pattern(objects[0]).columns(objects)
+    assert len({tree.shape for tree in wanted}) == 1
     assert found is not None
-    assert all(one is two for one, two in zip(found, wanted.leaves, strict=True))
+    columns = zip(*(tree.leaves for tree in wanted), strict=True)
+    assert all(one is two for a, b in zip(found, columns, strict=True) for one, two in zip(a, b, strict=True))
 
 
 def shared():
@@ -61,19 +67,20 @@ def shared():
         (Part(data(0), data(1)), shared()),
         (Part(1.0, None), Part(1.0, 2.0)),
         (Part(1.0, len), Part(1.0, max)),
+        (Part(1.0, Five.FIVE), Part(1.0, 5)),
     ],
 )
 def test_another_shape_is_seen(first, other):
     assert flatten(first).shape != flatten(other).shape
-    assert Pattern(first).leaves(other) is None
+    assert Pattern(first).columns([first, first, other]) is None
 
 
 def test_what_both_share_need_not_be_looked_at_again():
     A = data(0)
     inside = Part(A, 1.0)
     one, other = Part(inside, A), Part(inside, data(1))
-    assert Pattern(one).leaves(other) is None  # the same matrix twice, and two
-    again = Pattern(one).leaves(Part(one.a, one.b))
+    assert Pattern(one).columns([one, other]) is None  # the same matrix twice, and two
+    again = Pattern(one).columns([one, Part(one.a, one.b)])
     assert again is not None
-    assert again[0] is A
-    assert again[1:] == [1.0]
+    assert all(leaf is A for leaf in again[0])
+    assert again[1:] == [[1.0, 1.0]]

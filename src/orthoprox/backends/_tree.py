@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable, Hashable
+import operator
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from array_api_compat import is_array_api_obj
@@ -94,8 +95,8 @@ def _is_number(part: Any) -> bool:
 class Pattern:
     """The shape of an object, to read the leaves of thousands of others of that shape.
 
-    Whatever another object shares with this one is not looked at again: of many problems that differ in their data,
-    only the data are.
+    A part is read of all objects before the next part is, so most questions are asked once for all. What all share with
+    the first one is not looked at: of many problems that differ in their data, only the data are.
     """
 
     def __init__(self, obj: Any) -> None:
@@ -107,66 +108,67 @@ class Pattern:
     def _node(self, part: Any, path: Path, numbers: dict[Path, int]) -> _Node:
         names = field_names(type(part))
         if path in numbers:
-            return _Node(part, None, None, [numbers[path]])
+            return _Node(part, None, [numbers[path]])
         if names is not None or isinstance(part, (tuple, list)):
             keys = range(len(part)) if names is None else names
-            inner = [self._node(_at(part, (key,)), (*path, key), numbers) for key in keys]
-            return _Node(part, names, inner, [k for node in inner for k in node.leaves])
-        return _Node(part, None, None, [])
+            inner = {key: self._node(_at(part, (key,)), (*path, key), numbers) for key in keys}
+            return _Node(part, inner, [k for node in inner.values() for k in node.leaves])
+        return _Node(part, None, [])
 
-    def leaves(self, obj: Any) -> list[Any] | None:
-        """The leaves of an object, in the order of the first one's; None where it has another shape."""
-        found: list[Any] = [None] * len(self.tree.leaves)
-        if not self._read(self._root, obj, found):
+    def columns(self, objects: Sequence[Any]) -> list[Sequence[Any]] | None:
+        """The leaves of many objects, a column for each place in the first one; None where one has another shape."""
+        found: dict[int, Sequence[Any]] = {}
+        if not self._read(self._root, objects, found):
             return None
         # What is two matrices here must be two there as well.
-        return found if len({id(found[k]) for k in self._arrays}) == len(self._arrays) else None
+        rows = zip(*(map(id, found[k]) for k in self._arrays), strict=True)
+        apart = all(len(set(row)) == len(self._arrays) for row in rows)
+        return [found[k] for k in range(len(found))] if apart else None
 
-    def _read(self, node: _Node, part: Any, found: list[Any]) -> bool:
-        # Plain loops: this is called for every part of thousands of problems.
-        if part is node.part:
-            for k in node.leaves:  # noqa: SIM110 - a loop is faster
-                if not self._put(k, self.tree.leaves[k], found):
-                    return False
-            return True
+    def _read(self, node: _Node, parts: Sequence[Any], found: dict[int, Sequence[Any]]) -> bool:
+        first = node.part
+        if all(part is first for part in parts):
+            return all(_put(k, [self.tree.leaves[k]] * len(parts), found) for k in node.leaves)
         if node.inner is not None:
-            if type(part) is not type(node.part):
+            if not _alike(type, parts) or (isinstance(first, (tuple, list)) and not _alike(len, parts)):
                 return False
-            if node.names is None and len(part) != len(node.part):
-                return False
-            items = part if node.names is None else [getattr(part, name) for name in node.names]
-            for child, item in zip(node.inner, items, strict=True):  # noqa: SIM110
-                if not self._read(child, item, found):
-                    return False
-            return True
+            return all(self._read(child, list(map(_getter(key), parts)), found) for key, child in node.inner.items())
         if node.leaves:
-            return self._fits(node.part, part) and self._put(node.leaves[0], part, found)
-        return type(part) is type(node.part) and isinstance(part, Hashable) and bool(part == node.part)
-
-    @staticmethod
-    def _put(place: int, leaf: Any, found: list[Any]) -> bool:
-        """Take up a leaf; whether it is the matrix that stood in another place of the same number."""
-        if found[place] is None:
-            found[place] = leaf
-        return found[place] is leaf
-
-    @staticmethod
-    def _fits(first: Any, part: Any) -> bool:
-        """Whether both are numbers, or matrices of one shape and float type."""
-        if _is_number(part) or (is_array_api_obj(part) and part.ndim == 0):
-            return getattr(first, "ndim", 0) == 0
-        alike = getattr(part, "ndim", None) == getattr(first, "ndim", 0)
-        return bool(alike and is_array_api_obj(part) and part.shape == first.shape and part.dtype == first.dtype)
+            return _fit(parts) and _put(node.leaves[0], parts, found)
+        return _alike(type, parts) and all(
+            part is first or (isinstance(part, Hashable) and bool(part == first)) for part in parts
+        )
 
 
 class _Node(NamedTuple):
     part: Any
-    names: tuple[str, ...] | None
-    """Of the fields of a dataclass."""
-    inner: list[Any] | None
+    inner: dict[Any, _Node] | None
     """Of its fields or items; None for what has none."""
     leaves: list[int]
     """The numbers of the leaves in it."""
+
+
+def _put(place: int, column: Sequence[Any], found: dict[int, Sequence[Any]]) -> bool:
+    """Take up leaves; whether they are the matrices that stood in another place of the same number."""
+    return all(map(operator.is_, found.setdefault(place, column), column))
+
+
+def _fit(parts: Sequence[Any]) -> bool:
+    """Whether all are numbers, or matrices of one shape and float type."""
+    kinds = dict(zip(map(type, parts), parts, strict=True)).values()  # one of each class
+    if not all(_is_number(one) or is_array_api_obj(one) for one in kinds):
+        return False
+    if any(_is_number(one) or one.ndim == 0 for one in kinds):
+        return all(getattr(part, "ndim", 0) == 0 for part in parts)
+    return _alike(operator.attrgetter("shape"), parts) and _alike(operator.attrgetter("dtype"), parts)
+
+
+def _alike(what: Callable[[Any], Any], parts: Sequence[Any]) -> bool:
+    return len(set(map(what, parts))) == 1
+
+
+def _getter(key: str | int) -> Callable[[Any], Any]:
+    return operator.attrgetter(key) if isinstance(key, str) else operator.itemgetter(key)
 
 
 def _at(obj: Any, path: Path) -> Any:
@@ -176,14 +178,16 @@ def _at(obj: Any, path: Path) -> Any:
 
 
 def _leaf(place: int) -> Build:
-    return lambda values: values[place]
+    return operator.itemgetter(place)
 
 
 def _dataclass(kind: type, names: tuple[str, ...], inner: list[tuple[Build, Hashable]]) -> tuple[Build, Hashable]:
+    makers, put = [(name, make) for name, (make, _) in zip(names, inner, strict=True)], object.__setattr__
+
     def build(values: list[Any]) -> Any:
         twin: Any = object.__new__(kind)
-        for name, (make, _) in zip(names, inner, strict=True):
-            object.__setattr__(twin, name, make(values))
+        for name, make in makers:  # thousands of states are made in the end
+            put(twin, name, make(values))
         return twin
 
     return build, (kind, tuple(shape for _, shape in inner))

@@ -85,7 +85,8 @@ class Batch:
     def __init__(self, runs: Sequence[Run], method: Solver[Any], rule: Rule, record: Recorder, move: Mover) -> None:
         self._runs, self._rule, self._record, self._move = runs, rule, record, move
         self._compiled, self._since = compile_seconds(), time.perf_counter()
-        self._solvers = [_fitted(run, method) for run in runs]
+        like = runs[0].problem.like  # problems of another kind are refused below, where all are stacked
+        self._solvers = [_fitted(run, method, like) for run in runs]
         self._names, self._notes, X0 = _points(runs, Auto() if method.auto_start else Random())
         self._whole = self._together = Together([run.problem for run in runs], self._solvers, X0, move)
         self._active = np.arange(len(runs))
@@ -106,7 +107,6 @@ class Batch:
         with Interrupts() as interrupts:
             self._lead(interrupts)
         with no_collection():
-            self._histories = self._all_histories()
             return self._measure()
 
     def _lead(self, interrupts: Interrupts) -> None:
@@ -200,17 +200,19 @@ class Batch:
         states = self._whole.pick(join(self._kept), np.argsort(runs))
         X, y, z, fresh = self._whole.answers(states)
         home, kept = [self._move.back(a) for a in (X, y, z)], self._whole.states(states, range(len(runs)))
-        results = {}
+        table, compiling, results = self._table(), compile_seconds() - self._compiled, {}
         for ends in self._ends:
             of_these = Numbers(*(column[ends.runs] for column in fresh))
             again = self._rule.many(self._as_seen(ends.t, ends.seconds, of_these, ends.runs))
-            for place, run in enumerate(ends.runs.tolist()):
-                numbers = Numbers(*(float(column[place]) for column in of_these))
+            measured = map(Numbers._make, np.stack(of_these, axis=1).tolist())
+            histories = self._histories(table, ends)
+            for place, (run, numbers, history) in enumerate(zip(ends.runs.tolist(), measured, histories, strict=True)):
                 status = ends.statuses[place]
                 if status is Status.CONVERGED is not again[place]:
                     status = self._doubt(run, ends.seen[place], numbers)
-                triple = [a[run] for a in home]
-                results[run] = self._result(run, status, ends, triple, numbers, kept[run])
+                X, y, z = (a[run] for a in home)
+                found = {"X": X, "y": y, "z": z, "status": status, "history": history, "state": kept[run]}
+                results[run] = self._result(run, ends, numbers, compile_seconds=compiling, **found)
         return [results[run] for run in range(len(runs))]
 
     def _doubt(self, run: int, seen: float, fresh: Numbers) -> Status:
@@ -219,44 +221,35 @@ class Batch:
         scale = self._lipschitz[run] + fresh.gradients + fresh.y + fresh.z
         return Status.CONVERGED if abs(apart) <= rounding(self._move.home, scale) else Status.UNCONFIRMED
 
-    def _result(
-        self, run: int, status: Status, ends: Ends, triple: list[Array], numbers: Numbers, state: Any
-    ) -> Result[Any]:
-        (X, y, z), problem, solver = triple, self._runs[run].problem, self._solvers[run]
+    def _result(self, run: int, ends: Ends, numbers: Numbers, **found: Any) -> Result[Any]:
+        problem, solver = self._runs[run].problem, self._solvers[run]
         return Result(
-            X=X,
-            y=y,
-            z=z,
             objective=numbers.objective,
             criticality_parts=Criticality(numbers.primal, numbers.dual, numbers.stationarity),
             infeasibility=numbers.infeasibility,
-            status=status,
             iterations=ends.t,
             seconds=ends.seconds,
-            compile_seconds=compile_seconds() - self._compiled,
-            history=self._histories[run],
-            state=state,
             solver=solver,
             start=self._names[run],
             notes=(*problem.notes, *solver.scope.beyond(problem, solver.name), *self._notes[run]),
+            **found,
         )
 
-    def _all_histories(self) -> list[History]:
-        """What was recorded of each run up to its end."""
-        names, last = list(Recorder.COLUMNS), np.empty(len(self._runs), dtype=int)
-        table = np.empty((len(self._runs), len(names), len(self._rows)))
+    def _table(self) -> FloatArray:
+        """What was recorded: runs by columns by iterations."""
+        table = np.empty((len(self._runs), len(Recorder.COLUMNS), len(self._rows)))
         for k, row in enumerate(self._rows):
             columns = row.columns(self._runs[0].problem)
-            table[row.runs, :, k] = np.stack([columns[name] for name in names], axis=1)
-        for ends in self._ends:
-            last[ends.runs] = ends.t
+            table[row.runs, :, k] = np.stack([columns[name] for name in Recorder.COLUMNS], axis=1)
+        return table
+
+    def _histories(self, table: FloatArray, ends: Ends) -> Iterator[History]:
+        """What was recorded of each of the runs that ended together."""
         times = np.asarray([row.t for row in self._rows])
         due = np.asarray([self._record.due(row.t) for row in self._rows])
-        found = []
-        for end, values in zip(last.tolist(), table, strict=True):
-            kept = dict(zip(names, values[:, (times == end) | ((times < end) & due)], strict=True))
-            found.append(History(kept | {"iteration": kept["iteration"].astype(int)}))
-        return found
+        kept = (times == ends.t) | ((times < ends.t) & due)
+        for values in table[ends.runs][:, :, kept]:
+            yield History(dict(zip(Recorder.COLUMNS, values, strict=True)) | {"iteration": times[kept]})
 
 
 @contextlib.contextmanager
@@ -275,10 +268,10 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _fitted(run: Run, method: Solver[Any]) -> Solver[Any]:
+def _fitted(run: Run, method: Solver[Any], like: Array) -> Solver[Any]:
     """The method with its open settings chosen."""
     method.scope.admit(run.problem, method.name)
-    if choose_units(run.problem).factor != 1:
+    if choose_units(run.problem, like).factor != 1:
         raise NotOfOneShape("A run in other units is solved alone.")
     return method.for_problem(run.problem)
 

@@ -48,13 +48,13 @@ def stack(objects: Sequence[Any], move: Move, kind: Any) -> tuple[tuple[Array, .
         For numbers: one of double precision would make what it is multiplied with double.
     """
     pattern = Pattern(objects[0])
-    rows = [pattern.leaves(obj) for obj in objects]
-    if any(row is None for row in rows):
+    columns = pattern.columns(objects)
+    if columns is None:
         raise NotOfOneShape("They differ in their shapes, or in the kinds of their terms and maps.")
     arrays: list[Array] = []
     axes: list[int | None] = []
     values, places = list(pattern.tree.leaves), []
-    for place, column in enumerate(zip(*rows, strict=True)):
+    for place, column in enumerate(columns):
         first = column[0]
         if not is_array_api_obj(first) and all(leaf == first for leaf in column):
             continue

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orthoprox._fields import replace
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
+from orthoprox._types import Array
 from orthoprox.maps._norm import check_square
 from orthoprox.problem import Certificate, Criticality, Point, Problem
 from orthoprox.solvers._units import nearest_unit
@@ -34,13 +35,14 @@ class Units:
         return Criticality(parts.primal, parts.dual / self.factor, parts.stationarity / self.factor)
 
 
-def choose_units(problem: Problem) -> Units:
+def choose_units(problem: Problem, like: Array | None = None) -> Units:
     """The user's own units, unless fourth powers of the size of F leave the range of the float type.
 
     Where they do, F is scaled to ordinary size; where g is all there is, to unit size, since it has no constants from
-    which a solver could tell its size. The factor is a power of two, so that nothing is rounded.
+    which a solver could tell its size. The factor is a power of two, so that nothing is rounded. Whoever knows what
+    ``problem.like`` is need not have it looked for again.
     """
-    like = problem.like
+    like = problem.like if like is None else like
     if not isinstance(problem.h, Zero):
         check_square(problem.A.norm, like, "A")
     of_h = problem.h.lipschitz_constant((1, 1)) * problem.A.norm

@@ -88,6 +88,8 @@ class Scope:
 
     def beyond(self, problem: Problem, name: str) -> tuple[str, ...]:
         """What a user should know about a problem that the method takes without theory."""
+        if not self.unproved:
+            return ()
         parts = {
             "concave": (not isinstance(problem.g, Zero), "g, which it linearises (extension: dc_linearised)"),
             "weakly_convex": (0 < problem.h.weak_convexity < math.inf, "an h that is only weakly convex"),

@@ -1,0 +1,59 @@
+"""Problems that are solved together are read as one: one of another kind must not hide among them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orthoprox import Iterations, Problem, Status, Stiefel, UnsupportedProblem, solve, solve_many
+from orthoprox.maps import Matrix
+from orthoprox.models import sparse_pca
+from orthoprox.solvers import NewtonBlocks
+from orthoprox.solvers.oadmm.projections import Projections
+from orthoprox.terms import L1, ExplainedVariance, LargestK
+
+pytestmark = pytest.mark.backends
+TABLES = np.random.default_rng(5).standard_normal((6, 40, 12)) * np.linspace(3, 0.3, 12)
+FEW = Iterations(3)
+
+
+@pytest.fixture
+def make(torch) -> Any:
+    def made(D: Any, weight: float = 1.0, **settings: Any) -> Problem:
+        return sparse_pca(torch.tensor(D), n_components=3, weight=weight, **settings)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda make, D: make(D.astype(np.float32)), "shapes"),
+        (lambda make, D: make(D[:-1]), "shapes"),
+        (lambda make, D: make(D, penalty="mcp"), "shapes"),
+        (lambda make, D: make(1e60 * D, 1e120), "other units"),
+    ],
+)
+def test_one_of_another_kind_is_told(make, change, reason):
+    usual, odd = [make(D) for D in TABLES[1:]], change(make, TABLES[0])
+    assert not any("one by one" in note for result in solve_many(usual, "oadmm-ep", stop=FEW) for note in result.notes)
+    found = solve_many([*usual, odd], "oadmm-ep", stop=FEW)
+    assert all(reason in result.notes[-1] for result in found)
+    assert found[-1].objective == solve(odd, "oadmm-ep", stop=FEW).objective
+
+
+def test_one_that_the_method_does_not_take_is_told(torch, make):
+    f, over = ExplainedVariance(torch.tensor(TABLES[0])), Stiefel(12, 3)
+    odd = Problem.of(f + L1() - 0.1 * LargestK(2), over=over)
+    with pytest.raises(UnsupportedProblem, match="g to be absent"):
+        solve_many([*map(make, TABLES[1:]), odd], NewtonBlocks(), stop=FEW)
+    odd = Problem.of(f + L1() @ Matrix(torch.eye(12, dtype=torch.float64)), over=over)
+    with pytest.raises(UnsupportedProblem, match="A = I"):
+        solve_many([odd, odd], Projections(), stop=FEW)
+
+
+def test_one_with_data_that_are_not_numbers_is_told(torch, make):
+    *_, spoilt = problems = [make(D) for D in TABLES[:3]]
+    spoilt.f.gram.H[0, 0] = torch.nan
+    statuses = [result.status for result in solve_many(problems, "oadmm-ep", stop=FEW)]
+    assert statuses == [Status.ITERATIONS, Status.ITERATIONS, Status.NOT_FINITE]
