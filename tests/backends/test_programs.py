@@ -1,12 +1,9 @@
 """Steps without branches, as a device records them: the same numbers, and what happens where an assumption fails."""
 
 import gc
-import os
-import subprocess
 import sys
 import threading
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -255,18 +252,3 @@ def test_a_recorded_graph_does_not_keep_its_problem_alive(graphs, torch, monkeyp
     del problem, state
     gc.collect()
     assert seen() is None and not graphs.LIBRARY._seen
-
-
-def test_the_kernel_of_inverse_roots_computes_what_products_compute(torch):
-    """In Triton's interpreter, which runs it on tensors of the host; it is chosen before Triton is imported."""
-    pytest.importorskip("triton")
-    file = Path(__file__).with_name("roots_kernel.py")
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    said = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, env=environment)
-    assert "the roots agree" in said.stdout, said.stderr[-2000:]
-
-
-def test_without_a_device_roots_are_found_by_products(torch):
-    from orthoprox.backends import _roots
-
-    assert _roots.inverse_roots(torch.eye(3), 5) is None
