@@ -5,7 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orthoprox import Iterations, Problem, Status, Stiefel, UnsupportedProblem, solve, solve_many
+from orthoprox import (
+    Critical,
+    Iterations,
+    Problem,
+    Recorder,
+    Stalled,
+    Status,
+    Stiefel,
+    UnsupportedProblem,
+    solve,
+    solve_many,
+)
 from orthoprox.maps import Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import NewtonBlocks
@@ -57,3 +68,15 @@ def test_one_with_data_that_are_not_numbers_is_told(torch, make):
     spoilt.f.gram.H[0, 0] = torch.nan
     statuses = [result.status for result in solve_many(problems, "oadmm-ep", stop=FEW)]
     assert statuses == [Status.ITERATIONS, Status.ITERATIONS, Status.NOT_FINITE]
+
+
+@pytest.mark.parametrize(("window", "every"), [(1, 1), (4, 1), (3, 2)])
+def test_a_rule_that_looks_back_sees_many(make, window, every):
+    """Runs that stall at different iterations, some of them after others have ended."""
+    looks = Critical(1e-30, every=1)  # at every iteration, whether it is recorded or not
+    problems, stop = [make(D, 0.5) for D in TABLES], Stalled(1e-4, window) | looks | Iterations(400)
+    found = solve_many(problems, "oadmm-ep", stop=stop, record=Recorder(every))
+    alone = [solve(problem, "oadmm-ep", stop=stop, record=Recorder(every)) for problem in problems]
+    assert [(a.status, a.iterations) for a in found] == [(a.status, a.iterations) for a in alone]
+    assert len({a.iterations for a in alone}) > 2 and all(a.status is Status.STALLED for a in alone)
+    assert not any("one by one" in note for a in found for note in a.notes)

@@ -43,6 +43,10 @@ class Backend:
         """Whether functions return before their arrays are computed: then several steps are best asked for at once."""
         return False
 
+    def stacks_pay(self, a: Array) -> bool:
+        """Whether a few runs from different starts are faster as a stack than one after the other."""
+        return False
+
     def repeat(self, step: Callable[[Any, V], V], problem: Any, state: V, count: int) -> V:
         """The state after so many steps, each a pure function of problem and state; compiled where that pays.
 

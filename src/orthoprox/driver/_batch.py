@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import math
 import time
@@ -173,7 +174,16 @@ class Batch:
                 for part, whole in zip(parts, (a * root + found.y, of_dual, slope), strict=True)
             ]
         negligible = rounding(self._move.home, 1.0)
-        return Look(t, seconds, self._record.due(t), sum(parts), sum(shares), negligible)
+        recent = functools.partial(self._recent, t, runs)
+        return Look(t, seconds, self._record.due(t), found.objective, recent, sum(parts), sum(shares), negligible)
+
+    def _recent(self, t: int, runs: FloatArray, count: int) -> list[FloatArray]:
+        """The objectives of some runs at the last iterations before t that were recorded."""
+        found, whole = [], np.empty(len(self._runs))
+        for row in [row for row in self._rows if row.t < t and self._record.due(row.t)][-count:]:
+            whole[row.runs] = row.found.objective
+            found.append(whole[runs])
+        return found
 
     # ------------------------------------------------------------------ the ends
 

@@ -16,7 +16,7 @@ from typing import Any
 from orthoprox._fields import replace, require
 from orthoprox._types import Array
 from orthoprox.driver._batch import Batch, Run, no_collection
-from orthoprox.driver._devices import mover
+from orthoprox.driver._devices import Mover, mover
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
 from orthoprox.driver.solve import DEFAULT_SOLVER, solve
@@ -52,8 +52,8 @@ def solve_many(
         To be solved together they must be of one kind: the same shapes and float type, the same classes of terms and
         maps. Otherwise each is solved alone.
     solver, stop : as in :func:`solve`
-        ``Iterations``, ``Seconds``, ``Critical`` and their combinations by ``|`` and ``&`` are checked for all runs at
-        once. Other rules are asked run by run, so runs with them are solved one after the other.
+        ``Iterations``, ``Seconds``, ``Critical``, ``Stalled`` and their combinations by ``|`` and ``&`` are checked for
+        all runs at once. Other rules are asked run by run, so runs with them are solved one after the other.
     X0 : array of shape (k, n, r), or Start, optional
         A point for each run, or a rule that gives one.
     seeds : sequence of int, optional
@@ -96,20 +96,34 @@ def solve_many(
     record = Recorder() if record is None else record
     if not runs:
         return []
-    move = mover(runs[0].problem, device)
-    stackable = method.compilable if method.stackable is None else method.stackable
-    if move is not None and stackable and rule.sees_many and record.measures.keys() == Recorder.COLUMNS.keys():
-        try:
-            with no_collection():
-                batch = Batch(runs, method, rule, record, move)
-            return batch.run()
-        except Exception as error:  # shapes that differ, a function that asks the host or raises
-            # alone, a run asks whom it likes, and an error has its run and its sentence
-            reason = str(error.__cause__ or error).partition("\n")[0]
-            note = f"the runs were taken one by one, because together they could not be: {reason}"
-            alone = _apart(runs, method, rule, record, n_jobs)
-            return [replace(result, notes=(*result.notes, note)) for result in alone]
-    return _apart(runs, method, rule, record, n_jobs)
+    found = together(runs, method, rule, record, mover(runs[0].problem, device))
+    if isinstance(found, list):
+        return found
+    alone = _apart(runs, method, rule, record, n_jobs)
+    return [replace(result, notes=(*result.notes, *found)) for result in alone]
+
+
+def together(
+    runs: Sequence[Run], method: Solver[Any], rule: Rule, record: Recorder, move: Mover | None
+) -> list[Result[Any]] | tuple[str, ...]:
+    """The results of runs that are led on together; where they cannot be, notes that say why if it is not plain."""
+    if move is None or not is_stackable(method):
+        return ()
+    if not rule.sees_many or record.measures.keys() != Recorder.COLUMNS.keys():
+        return ()
+    try:
+        with no_collection():
+            batch = Batch(runs, method, rule, record, move)
+        return batch.run()
+    except Exception as error:  # shapes that differ, a function that asks the host or raises
+        # alone, a run asks whom it likes, and an error has its run and its sentence
+        reason = str(error.__cause__ or error).partition("\n")[0]
+        return (f"the runs were taken one by one, because together they could not be: {reason}",)
+
+
+def is_stackable(method: Solver[Any]) -> bool:
+    """Whether many runs of a method can take their steps together."""
+    return method.compilable if method.stackable is None else method.stackable
 
 
 def _runs(problems: Any, X0: Any, seeds: Any) -> list[Run]:

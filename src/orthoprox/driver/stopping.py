@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from orthoprox._fields import require
 from orthoprox._linalg import rounding
 from orthoprox.backends import backend_of
@@ -27,6 +29,9 @@ class Look:
     t: int
     seconds: float
     due: bool
+    objective: Any
+    recent: Callable[[int], Sequence[Any]]
+    """The objectives at the last recorded iterations before this one, at most so many."""
     total: Any
     """Crit."""
     relative: Any
@@ -269,6 +274,23 @@ class Stalled(Rule):
         recent = [*before, now.objective]
         spread = max(recent) - min(recent)
         return Status.STALLED if spread <= self.tolerance * max(1.0, abs(now.objective)) else None
+
+    sees_many = True
+
+    def many(self, look: Look) -> Verdicts:
+        if not look.due:
+            return [None] * len(look.total)
+        return flat(look, self.window, self.tolerance * np.maximum(1.0, np.abs(look.objective)))
+
+
+def flat(look: Look, window: int, tolerance: Any) -> Verdicts:
+    """Stalled where the objectives of so many records differ by no more than this, a number for each run."""
+    before = look.recent(window)
+    if len(before) < window:
+        return [None] * len(look.total)
+    recent = np.stack([*before, look.objective])
+    still = np.max(recent, axis=0) - np.min(recent, axis=0) <= tolerance
+    return [Status.STALLED if yes else None for yes in still.tolist()]
 
 
 @dataclass(frozen=True)

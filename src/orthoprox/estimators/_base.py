@@ -33,6 +33,7 @@ from orthoprox.estimators._input import (
 from orthoprox.estimators._share import is_share
 from orthoprox.estimators._stages import SUCCESSES, Stage, run_stages
 from orthoprox.estimators._stop import ScaledCritical
+from orthoprox.estimators._together import led
 from orthoprox.estimators._units import affine, times_power
 from orthoprox.estimators._warn import warn_caller
 from orthoprox.problem import Problem
@@ -165,7 +166,6 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _tell(self) -> None:
         """Warn of what the data gave rise to, after the attributes are there."""
-        return None
 
     # ------------------------------------------------------------------ written once
 
@@ -213,11 +213,11 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         From the first point on Ctrl-C keeps the best one; before that it is raised. A run that fails is passed over
         if another gives a point.
         """
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init).tolist()
         best: Result[Any] | None = None
         failures: list[RunFailed] = []
-        runs = [functools.partial(self._run, data, problem, int(seed), first=i == 0) for i, seed in enumerate(seeds)]
-        for i, run in enumerate(runs if data.in_one_process else self._side_by_side(runs)):
+        runs = [functools.partial(self._run, data, problem, seed, first=i == 0) for i, seed in enumerate(seeds)]
+        for i, run in enumerate(led(self, data, problem, runs, seeds)):
             where = f"in run {i + 1} of {self.n_init}"
             try:
                 result = run()

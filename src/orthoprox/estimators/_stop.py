@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from orthoprox._fields import require
 from orthoprox._linalg import rounding
 from orthoprox.driver import Critical, Rule, Snapshot, Status
+from orthoprox.driver.stopping import Look, Verdicts, flat
 from orthoprox.problem import Certificate, Criticality, Problem, relative_criticality
 
 
@@ -33,6 +34,12 @@ class ScaledCritical(Rule):
     def __call__(self, now: Snapshot) -> Status | None:
         return Critical(self.tolerance, relative=True)(now) if self.tolerance > 0 else None
 
+    sees_many = True
+
+    def many(self, look: Look) -> Verdicts:
+        never: Verdicts = [None] * len(look.total)
+        return Critical(self.tolerance, relative=True).many(look) if self.tolerance > 0 else never
+
 
 @dataclass(frozen=True)
 class FlatObjective(Rule):
@@ -55,3 +62,8 @@ class FlatObjective(Rule):
             return None
         spread = max(*before, now.objective) - min(*before, now.objective)
         return Status.STALLED if spread <= self.tolerance * abs(now.objective) else None
+
+    sees_many = True
+
+    def many(self, look: Look) -> Verdicts:
+        return flat(look, self.window, self.tolerance * abs(look.objective))
