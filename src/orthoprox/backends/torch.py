@@ -105,7 +105,8 @@ class TorchBackend(Backend):
         return mask.reshape(values.shape)
 
     def to_numpy(self, a: Array) -> np.ndarray[Any, Any]:
-        return np.array(a.numpy(force=True))
+        found: np.ndarray[Any, Any] = a.numpy(force=True)
+        return np.array(found) if a.device.type == "cpu" else found  # from elsewhere it is a copy already
 
     def from_numpy(self, a: np.ndarray[Any, Any], like: Array) -> Array:
         copy = np.array(a, order="C")  # PyTorch knows no negative strides
