@@ -1,6 +1,7 @@
 """demo, reproduce and compare, end to end on small data."""
 
 import csv
+import io
 import json
 import re
 import runpy
@@ -8,12 +9,15 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cli.helpers import invoke, orthoprox
 from orthoprox._fields import replace
+from orthoprox.cli.experiments import _display
+from orthoprox.experiments import Tally
 from orthoprox.experiments.store import load, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,7 +184,32 @@ def test_the_demo_prints_a_table_and_draws_its_figures(tmp_path):
     assert done.stderr == ""  # no bar where there is no terminal
 
 
-def test_without_its_library_the_command_names_the_extra():
-    done = orthoprox(before="import sys; sys.modules['click'] = None")
+@pytest.mark.parametrize(
+    ("call", "extra"), [([], "cli"), (["solve"], "cli"), (["fit", "x.csv"], "fit"), (["demo"], "demo")]
+)
+def test_without_click_the_command_names_the_one_extra_that_is_enough(call, extra):
+    done = orthoprox(*call, before="import sys; sys.modules['click'] = None")
     assert done.returncode == 1
-    assert "pip install 'orthoprox[cli]'" in done.stderr and "Traceback" not in done.stderr
+    assert f"pip install 'orthoprox[{extra}]'" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_without_matplotlib_there_are_no_figures_and_all_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = invoke("compare", "randn-60-12", "oadmm", "--out", tmp_path / "out", *COMPARE)
+    assert done.exit_code == 0 and "objective" in done.stdout and "1 runs done" in done.stdout
+    assert "No figures were drawn." in done.stderr and "orthoprox[plots]" in done.stderr
+    assert (tmp_path / "out/report.html").is_file() and not (tmp_path / "out/figures").exists()
+    done = invoke("demo", "--out", tmp_path / "demo", "--components", 2, "--iterations", 5)
+    assert done.exit_code == 1 and "orthoprox[demo]" in done.stderr and done.stdout == ""  # before the runs
+
+
+def test_without_tqdm_a_line_in_the_terminal_shows_the_progress(tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with _display(quiet=False) as show:
+        show(Tally(total=3, present=1, done=1), SimpleNamespace(dataset="randn-60-12", solver="oadmm", weight=0.1))
+    assert "runs: 2/3, randn-60-12 oadmm w 0.1" in terminal.getvalue() and terminal.getvalue().endswith("\n")

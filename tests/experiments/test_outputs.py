@@ -12,7 +12,7 @@ from orthoprox._fields import replace
 from orthoprox.experiments import Method, Results
 from orthoprox.experiments.claims import CLAIMS
 from orthoprox.experiments.figures import draw
-from orthoprox.experiments.outputs import publish, write_outputs
+from orthoprox.experiments.outputs import draw_figures, publish, write_outputs
 from orthoprox.experiments.report import report
 from orthoprox.experiments.table import COLUMNS, as_csv, as_markdown, as_text, matrix
 from plotting.room import check_room
@@ -64,7 +64,7 @@ def test_everything_is_written(results, tmp_path):
     folder = tmp_path / "ergebnisse ü"
     experiment = replace(results.experiments[0], kept=(0.1,), datasets=("randn-40-12",))
     small = Results((experiment,), results.runs, ())
-    paths = write_outputs(small, folder, title="T")
+    paths = write_outputs(small, folder, title="T") + draw_figures(small, folder)
     names = {path.relative_to(folder).as_posix() for path in paths}
     figures = {f"figures/figure1-k0.1-{axis}.{ending}" for axis in ("seconds", "work") for ending in ("png", "pdf")}
     assert names == {"table.csv", "table.md", "report.html", "ledger.md"} | figures
@@ -74,7 +74,9 @@ def test_everything_is_written(results, tmp_path):
             content = path.read_bytes()
             assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"%PDF") and len(content) > 5000
     plain = Results((replace(experiment, curves=False),), results.runs, ())
-    written = {path.name for path in write_outputs(plain, tmp_path, title="T", claims=False)}
+    written = {
+        path.name for path in write_outputs(plain, tmp_path, title="T", claims=False) + draw_figures(plain, tmp_path)
+    }
     assert written == {"table.csv", "table.md", "report.html"}
     assert not data_in(report(plain))["curves"] and len(data_in(report(plain))["rows"]) == 16
     drawn = folder / "figures/figure1-k0.1-seconds.pdf"

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
+ENOUGH = {"fit": "fit", "demo": "demo"}
+"""The extra that brings all a command needs, where that is more than click; so nobody installs twice."""
 
 
 def main() -> None:
@@ -19,7 +21,7 @@ def main() -> None:
     from orthoprox._extras import extra
 
     try:
-        extra("click", "cli", "The command line")
+        extra("click", ENOUGH.get(next(iter(sys.argv[1:]), ""), "cli"), "The command line")
     except ModuleNotFoundError as error:
         sys.exit(str(error))
     from orthoprox.cli.main import command

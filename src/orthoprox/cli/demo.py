@@ -23,6 +23,7 @@ BETA0 = 20.0
 def run(out: Path, *, components: int, iterations: int, progress: bool) -> None:
     """Solve, print a table, draw two figures."""
     check_writable(out)
+    extra("matplotlib", "demo", "The demonstration")  # before the runs, not after them
     D, pixels = digits()
     m, n = D.shape
     k = max(1, round(KEPT * n * components))

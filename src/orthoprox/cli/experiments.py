@@ -13,14 +13,14 @@ from typing import Any
 
 import click
 
-from orthoprox._extras import extra
 from orthoprox.cli import INTERRUPTED
 from orthoprox.cli.errors import FAILED, UNAVAILABLE, UNWRITTEN, CommandError
 from orthoprox.cli.options import check_writable
+from orthoprox.driver.observers import bar_class
 from orthoprox.experiments import Experiment, Tally, gather, run
 from orthoprox.experiments.data import substitute_missing
 from orthoprox.experiments.gather import Results, add_to_manifest
-from orthoprox.experiments.outputs import write_outputs
+from orthoprox.experiments.outputs import draw_figures, write_outputs
 from orthoprox.experiments.spec import Job
 from orthoprox.experiments.table import as_text, row
 
@@ -65,6 +65,10 @@ def run_experiments(
         )
     results = gather(out, chosen)
     files = write_outputs(results, out, title=title, claims=claims)
+    try:
+        files += draw_figures(results, out)
+    except ModuleNotFoundError as error:  # the runs are done, and their numbers written
+        click.echo(f"No figures were drawn. {error}", err=True)
     _print_results(results, tally, files, as_json=as_json, table=not claims)
     if tally.failures:
         raise CommandError(_failure_message(tally), _failure_code(tally))
@@ -87,8 +91,10 @@ def _display(quiet: bool) -> Iterator[Any]:
 
             def draw_bar(tally: Tally, job: Job) -> None:
                 if not bars:
-                    tqdm = extra("tqdm", "progress", "A progress bar").tqdm
-                    bars.append(stack.enter_context(tqdm(total=tally.total, unit="run", initial=tally.present)))
+                    bar = bar_class()(
+                        total=tally.total, desc="runs", unit="run", file=sys.stderr, initial=tally.present, leave=True
+                    )
+                    bars.append(stack.enter_context(contextlib.closing(bar)))
                 bars[0].set_postfix_str(f"{job.dataset} {Path(job.solver).name} w {job.weight:g}", refresh=False)
                 bars[0].n = tally.present + tally.done + len(tally.failures)
                 bars[0].refresh()

@@ -31,7 +31,6 @@ def draw(
 
     The curves are those of the first seed, for which all methods have one start.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for weight in experiment.weights:
         for kept in experiment.kept:
@@ -40,6 +39,7 @@ def draw(
                 if shown:
                     name = _name(experiment, weight, kept, axis)
                     canvas = _figure(experiment, shown, axis, _title(experiment, weight, kept))
+                    folder.mkdir(parents=True, exist_ok=True)
                     for ending in endings:
                         paths.append(save(canvas, folder / f"{name}.{ending}", dpi=dpi))
     return paths

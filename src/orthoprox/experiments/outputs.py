@@ -13,7 +13,7 @@ from orthoprox.experiments.table import as_csv, as_markdown
 
 
 def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = True) -> list[Path]:
-    """Tables, figures, report and, where the experiments are the paper's, the ledger. Returns the files."""
+    """Tables, a report and, where the experiments are the paper's, the ledger. Returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "table.csv": as_csv(results.runs),
@@ -22,7 +22,18 @@ def write_outputs(results: Results, folder: Path, *, title: str, claims: bool = 
     }
     if claims:
         texts["ledger.md"] = ledger(results)
-    paths = [write_text(folder / name, text) for name, text in texts.items()]
+    return [write_text(folder / name, text) for name, text in texts.items()]
+
+
+def draw_figures(results: Results, folder: Path) -> list[Path]:
+    """The figures of the experiments that have curves. Returns the files.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without matplotlib; nothing is written then.
+    """
+    paths = []
     for experiment in results.experiments:
         if experiment.curves:
             paths += draw(experiment, results.of(experiment.name), folder / "figures")
