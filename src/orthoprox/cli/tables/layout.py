@@ -57,10 +57,15 @@ def find_layout(records: Records, header: bool | None) -> Layout:
         return Layout(start, tuple(letters(j + 1) for j in range(width)), False, tuple(notes))
     if header is None and head and all(_number(word) is not None for word in head if word):
         notes.append(f"Row {start + 1}, {head[0] or head[1]} and so on, was taken for names (--no-header: for data).")
-    if len(head) == width - 1:  # as R writes row names, which have no name
-        head = ["", *head]
+    if len(head) == width - 1 and not _ends_blank(records[start + 1 :], width):
+        head = ["", *head]  # as R writes row names, which have no name
     names, more = distinct_names([*head, *[""] * (width - len(head))])
     return Layout(start + 1, names, True, (*notes, *more))
+
+
+def _ends_blank(below: Records, width: int) -> bool:
+    """Whether the last cell is blank in every row, as where rows end with a separator and the names do not."""
+    return not any(record[-1].strip() for record in below if len(record) == width)
 
 
 def usual_width(records: Records) -> int:
