@@ -9,7 +9,8 @@ import pytest
 from scipy.io import mmwrite
 from scipy.sparse import coo_array
 
-from orthoprox.cli.tables import Choice, Reading, read_table
+from orthoprox.cli.tables import Choice, Raw, Reading, read_table
+from orthoprox.cli.tables.clean import clean
 from orthoprox.cli.tables.numbers import parse
 from orthoprox.datasets import DataUnavailable
 
@@ -44,6 +45,8 @@ SAME = {
     "byte order mark and semicolons": b"\xef\xbb\xbf" + COMMAS.encode(),
     "utf-16": PLAIN.encode("utf-16"),
     "commas at the end of lines": PLAIN.replace("\n", ",\n"),
+    "commas at the end of lines but the first": PLAIN.replace("\n", ",\n").replace("z,", "z", 1),
+    "utf-32": PLAIN.encode("utf-32"),
     "accountants": "x,y,z\n1.50 €,2,(3.25)\n4.00 €,5.5,6\n-7.00 €,8,.5\n",
     "unicode minus": PLAIN.replace("-", "\u2212"),
     "lines above": "Export of today\nby me,\n\n" + PLAIN,
@@ -114,6 +117,25 @@ def test_what_is_left_out_and_what_names_the_rows(read):
     table = read(None, only=("age", "pain"))
     assert table.names == ("age", "pain") and table.index_name == "n"  # --only chooses features, and samples keep names
     assert read(None, only=("age", "pain"), drop=("n",)).index_name == "patient"
+
+
+def test_a_word_for_an_empty_cell_counts_in_every_file_however_it_is_written(read, tmp_path):
+    text = "a;b;c\n-999,00;1,5;x\n2;-999;y\n3;2,5;n.d.\n4;3;y\n5;n.d.;z\n"
+    table = read(text, missing_words=("-999", "n.d."), missing="median")
+    assert table.X.tolist() == [[3.5, 1.5], [2, 2.5], [3, 2.5], [4, 3], [5, 2.5]]
+    A = np.array([[-999, 1.5], [2, np.inf], [3, 2.5], [3, -np.inf], [4, 8]])
+    wanted = [[3, 1.5], [2, 2.5], [3, 2.5], [3, 2.5], [4, 8]]
+    np.save(tmp_path / "a.npy", A)
+    assert read(None, "a.npy", missing_words=("-999", "inf"), missing="median").X.tolist() == wanted
+    np.save(tmp_path / "a.npy", A.astype(np.float32))
+    assert read(None, "a.npy", missing_words=("-999", "inf"), missing="median").X.tolist() == wanted
+    text = "a,b\n-999,1.5\n2,-Infinity\n3,2.5\n3,1e999\n4,8\n"
+    assert read(text, missing_words=("-999", "inf"), missing="median").X.tolist() == wanted
+    mmwrite(tmp_path / "a.mtx", coo_array([[1.0, 0], [2, 3], [0, 4], [-9, 1]]))
+    assert read(None, "a.mtx", missing_words=("-9",), missing="drop-rows").X.toarray().tolist() == [[1, 0], [2, 3], [0, 4]]
+    words = pandas.Series(["n.d.", 1.5, "2", 3.5], dtype=object)
+    raw = Raw({"a": words, "b": pandas.Series([1, 2, 3, 5])}, np.arange(4) + 2, {"a": 1, "b": 2})
+    assert clean(raw, Choice(missing="drop-rows"), ("n.d.",)).X.tolist() == [[1.5, 2], [2, 3], [3.5, 5]]
 
 
 WRONG = {

@@ -35,7 +35,7 @@ def read_table(path: Path, reading: Reading, choice: Choice) -> Table:
         If its content cannot be used as it is; the sentence says where and what to do.
     """
     try:
-        return clean(read_raw(path, reading), choice)
+        return clean(read_raw(path, reading), choice, reading.missing_words)
     except (DataUnavailable, MemoryError):
         raise
     except OSError as error:

@@ -14,8 +14,9 @@ import numpy as np
 
 from orthoprox._fields import replace
 from orthoprox.cli.tables.columns import read_column
-from orthoprox.cli.tables.gaps import fill_gaps, refuse_infinite
+from orthoprox.cli.tables.gaps import fill_gaps, refuse_infinite, without_numbers, without_words
 from orthoprox.cli.tables.layout import distinct_names
+from orthoprox.cli.tables.numbers import parse
 from orthoprox.cli.tables.parts import constant_columns, keep_features, take
 from orthoprox.cli.tables.places import count, letters, listed
 from orthoprox.cli.tables.table import LeftOut, Raw, Table
@@ -59,9 +60,12 @@ class Choice:
     covariance: bool = False
 
 
-def clean(raw: Raw, choice: Choice) -> Table:
-    """The numbers of a table, and what was left out of it."""
+def clean(raw: Raw, choice: Choice, words: Sequence[str] = ()) -> Table:
+    """The numbers of a table, and what was left out of it; ``words`` stand for empty cells."""
+    if words:
+        raw = replace(raw, columns={name: without_words(column, words) for name, column in raw.columns.items()})
     table = _of_matrix(raw, choice) if raw.matrix is not None else _of_columns(raw, choice)
+    table = without_numbers(table, [parse(word, raw.decimal) for word in words])
     if choice.transpose:
         table = _transposed(table)
     else:

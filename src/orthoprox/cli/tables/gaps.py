@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,22 @@ from orthoprox.cli.tables.table import LeftOut, Table
 from orthoprox.maps.sparse import is_sparse
 
 WAYS = ("drop-rows", "median", "drop-columns")
+
+
+def without_words(series: Any, words: Sequence[str]) -> Any:
+    """A column of a file without the words that stand for an empty cell; numbers stay as they are."""
+    return series if series.dtype.kind in "biufc" else series.mask(series.isin(words))
+
+
+def without_numbers(table: Table, numbers: Iterable[float | None]) -> Table:
+    """The table with NaN for the numbers that stand for an empty cell, in however many ways one is written."""
+    given = np.array([number for number in numbers if number is not None], dtype=table.X.dtype)
+    if len(given) == 0:
+        return table
+    X = table.X.copy() if is_sparse(table.X) else table.X.copy(order="K")
+    values = X.data if is_sparse(X) else X
+    values[np.isin(values, given) | (np.isinf(values) & bool(np.any(np.isinf(given))))] = np.nan
+    return replace(table, X=X)
 
 
 def refuse_infinite(table: Table) -> None:

@@ -32,7 +32,13 @@ _WORD = re.compile(r'"[^"]*"|\S+')
 SAMPLE = 2**18
 """Characters from which the separator and the names are found."""
 PIECE = 2**20
-BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+BOMS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # begins as that of UTF-16 does
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
 WORDS = 1000
 """Cells of a column from which the decimal mark is found."""
