@@ -132,7 +132,11 @@ def test_a_word_for_an_empty_cell_counts_in_every_file_however_it_is_written(rea
     text = "a,b\n-999,1.5\n2,-Infinity\n3,2.5\n3,1e999\n4,8\n"
     assert read(text, missing_words=("-999", "inf"), missing="median").X.tolist() == wanted
     mmwrite(tmp_path / "a.mtx", coo_array([[1.0, 0], [2, 3], [0, 4], [-9, 1]]))
-    assert read(None, "a.mtx", missing_words=("-9",), missing="drop-rows").X.toarray().tolist() == [[1, 0], [2, 3], [0, 4]]
+    assert read(None, "a.mtx", missing_words=("-9",), missing="drop-rows").X.toarray().tolist() == [
+        [1, 0],
+        [2, 3],
+        [0, 4],
+    ]
     words = pandas.Series(["n.d.", 1.5, "2", 3.5], dtype=object)
     raw = Raw({"a": words, "b": pandas.Series([1, 2, 3, 5])}, np.arange(4) + 2, {"a": 1, "b": 2})
     assert clean(raw, Choice(missing="drop-rows"), ("n.d.",)).X.tolist() == [[1.5, 2], [2, 3], [3.5, 5]]
@@ -152,6 +156,8 @@ WRONG = {
     "\n \n": "is empty: it has no rows",
     "a,b\n1,\0\n": "it holds zero bytes",
     "<!doctype html><html></html>": "is a web page and no table",
+    '[{"a": 1, "b": 2}]': "is JSON and no table",
+    'a,"b\n1,2\n2,3\n': "a.csv has a quote that opens in its names and is never closed.",
     "a,b\n2,2\n2,2\n": "All 2 columns of numbers are constant, 2 everywhere: there is no variance",
 }
 
@@ -161,6 +167,16 @@ def test_a_sentence_says_where(text, read):
     with pytest.raises((ValueError, DataUnavailable)) as caught:
         read(text)
     assert WRONG[text] in str(caught.value)
+
+
+def test_texts_may_be_long_and_an_encoding_that_does_not_fit_is_a_sentence(read):
+    table = read("a,b,t\n" + "".join(f'{i},{i * i},"{"x" * 200_000}"\n' for i in range(3)), only=("a", "b"))
+    assert table.names == ("b",) and table.X.tolist() == [[0], [1], [4]]
+    with pytest.raises(DataUnavailable, match=r"a\.csv has a quote that opens in row 2 and is never closed\."):
+        read('a,b\n1,"2\n' + "2,5\n" * 80_000)
+    for encoding in ("utf-8", "utf-16"):
+        with pytest.raises(DataUnavailable, match=rf"is not in the encoding {encoding} \(.*\)\. Leave --encoding out"):
+            read("a,b\n1,\xfc\n".encode("latin-1"), encoding=encoding)
 
 
 def test_a_covariance_matrix_is_not_taken_for_samples_without_a_word(read):

@@ -40,6 +40,7 @@ BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
+csv.field_size_limit(2**31 - 1)  # a text may be long, and one that never ends is told by pandas, with its row
 WORDS = 1000
 """Cells of a column from which the decimal mark is found."""
 
@@ -47,19 +48,31 @@ WORDS = 1000
 def read_text(path: Path, reading: Reading) -> Raw:
     """The columns of a table of text, and how it was read."""
     encoding = reading.encoding or find_encoding(path)
-    with open_text(path, encoding) as file:
-        sample = file.read(SAMPLE)
-        complete = not file.read(1)
+    try:
+        with open_text(path, encoding) as file:
+            sample = file.read(SAMPLE)
+            complete = not file.read(1)
+    except UnicodeError as error:
+        raise DataDamaged(_not_encoded(path, encoding, error)) from error
     if not sample.strip():
         raise DataDamaged(f"{path} is empty: it has no rows. Export the table again.")
-    if sample.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml")):
+    if sample.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml", "<table")):
         raise DataDamaged(f"{path} is a web page and no table. Open it in a browser: it may ask you to log in.")
+    if sample.lstrip().startswith(("{", "[{", "[[")):
+        raise DataDamaged(f"{path} is JSON and no table. Save it as one, as with pandas.read_json and to_csv.")
     if "\0" in sample:
-        raise DataDamaged(f"{path} is no table of text: it holds zero bytes. Check how it was saved.")
+        raise DataDamaged(
+            f"{path} is no table of text: it holds zero bytes. Check how it was saved; if as UTF-16, give --encoding "
+            "utf-16-le."
+        )
     separator = reading.separator or find_separator(sample, complete)
     records = sample_records(sample, separator, complete)
     layout = find_layout(records, reading.header)
     if layout.first >= len(records) and complete:
+        if any("\n" in word for word in records[-1]):
+            raise DataDamaged(
+                f"{path.name} has a quote that opens in its names and is never closed. Close it, or remove it."
+            )
         raise DataDamaged(f"{path} has names and no rows below them. Export the table again.")
     frame = read_frame(path, encoding, separator, layout, reading)
     decimal = reading.decimal or find_decimal(_words(frame), separator)
@@ -115,7 +128,7 @@ def _exact(pandas: Any) -> dict[str, str]:
 def why_not(path: Path, encoding: str, separator: str, layout: Layout, error: Exception) -> str:
     """The sentence for a file that pandas cannot take apart: the first row with too many cells, if it is that."""
     if isinstance(error, UnicodeError):
-        return f"{path} is not in the encoding {encoding} ({error}). Leave --encoding out, or name another."
+        return _not_encoded(path, encoding, error)
     width = len(layout.names)
     if found := re.search(r"EOF inside string starting at row (\d+)", str(error)):
         row = layout.first + 1 + int(found[1])
@@ -132,6 +145,10 @@ def why_not(path: Path, encoding: str, separator: str, layout: Layout, error: Ex
             return f"{path.name} has a quote that is never closed. Find it in a text editor."
     words = " ".join(str(error).split()).rstrip(".")
     return f"{path.name} cannot be read as a table of text ({words}). Check its content or save it again."
+
+
+def _not_encoded(path: Path, encoding: str, error: UnicodeError) -> str:
+    return f"{path} is not in the encoding {encoding} ({error}). Leave --encoding out, or name another."
 
 
 def find_encoding(path: Path) -> str:
