@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -232,7 +233,9 @@ def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
     assert done.exit_code == 0, done.stderr
     files = [file for file in FILES if file != "mixing.csv"]
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(files)
-    assert "Spreads differ" in done.stdout and "the standard deviation of 'epsilon'" in done.stdout
+    assert (
+        re.search(r"Spreads differ [\d,]+-fold", done.stdout) and "the standard deviation of 'epsilon'" in done.stdout
+    )
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert not re.search(r"""(?:src|href)=["'](?!data:)|https?://|@import|url\(""", page)  # opens offline
     assert page.count("data:image/png;base64,") == 3 and "alpha &lt;b&gt;" in page and "<b>" not in page
@@ -250,6 +253,16 @@ def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
     assert summary["versions"]["orthoprox"] == orthoprox.__version__
     for name in ("loadings", "biplot", "path"):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_features_of_sizes_beyond_comparison_are_put_in_words(frame, no_pictures, tmp_path):
+    (frame * [1, 1e200, 1e-200, 1, 1]).to_csv(tmp_path / "a.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = fit("dual-pcp", tmp_path / "a.csv", "--only", "beta,gamma,delta")
+    assert done.exit_code == 0 and "Spreads differ more than a billion-fold" in done.stdout
+    done = fit("dual-pcp", tmp_path / "a.csv", "--only", "alpha", "-r", 2, "--overwrite")
+    assert "--components = 2, and X has 1 feature." in done.stderr
 
 
 def test_a_correlation_matrix_gives_what_its_samples_give(frame, tmp_path):
@@ -286,6 +299,15 @@ def test_folds_are_at_random_since_tables_are_sorted(frame, no_pictures, tmp_pat
     assert np.allclose(path["error"], shuffled.error, rtol=1e-9)
     done = fit("sparse-pca", tmp_path / "a.csv", "--cv", len(frame) + 1, "--overwrite")
     assert f"--cv must be at most the number of samples, {len(frame)}; given {len(frame) + 1}." in done.stderr
+    frame[:2].to_csv(tmp_path / "two.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:  # what has no path is refused before a fit that may take long
+        patch.setattr("orthoprox.SparsePCA.fit", lambda *_: pytest.fail("ran"))
+        for table, options, words in (
+            ("two.csv", ("--cv", 2), "--cv needs folds that leave 2 of 2 samples; given 2."),
+            ("a.csv", ("--path", "--weight", 1), "There is no path with --weight"),
+            ("a.csv", ("--path", "--nonzeros-each", 1), "There is no path with --nonzeros-each"),
+        ):
+            assert words in fit("sparse-pca", tmp_path / table, *options, "--overwrite").stderr
     assert not np.allclose(path["error"], orthoprox.sparse_pca_path(frame, 1, cv=3, **same).error, rtol=1e-3)
 
 

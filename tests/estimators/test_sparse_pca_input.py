@@ -198,7 +198,7 @@ def test_the_single_features_are_those_of_largest_variance_without_a_loading():
 def test_a_rank_of_one_and_a_penalty_and_pca_itself():
     X = np.outer(np.arange(10.0), [1.0, 2.0, 3.0, 4.0, 5.0])
     for wish in ({"n_nonzero": 8}, {"weight": 0.1}, {"n_nonzero": 1.0}, {"n_nonzero_per_component": [1, 2, 2, 1]}):
-        with pytest.warns(UserWarning, match="more than the rank of the data, 1"):
+        with pytest.warns(UserWarning, match="more than the rank of the data, 1: .* Only 1 is fitted"):
             fitted = SparsePCA(4, **wish).fit(X)
         assert orthonormal(fitted) and fitted.explained_variance_ratio_.sum() == pytest.approx(1.0)
     assert SparsePCA(1, n_nonzero=1.0).fit(X).notes_ == ()

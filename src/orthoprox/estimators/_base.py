@@ -317,7 +317,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if self.n_components is not None and self.n_components > data.n_features:
             raise ValueError(
                 f"There are at most as many orthonormal components as features: n_components = {self.n_components}, "
-                f"and X has {data.n_features} features."
+                f"and X has {data.n_features} feature{'' if data.n_features == 1 else 's'}."
             )
 
     # ------------------------------------------------------------------ after the fit

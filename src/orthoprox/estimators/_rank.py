@@ -17,7 +17,8 @@ def rank_note(rank: int, r: int) -> Note:
     """A sentence on r components, which are more than the rank."""
     return Note(
         f"n_components = {r} is more than the rank of the data, {rank}: so many principal components keep all of the "
-        f"variance. Only {rank} are fitted, the others follow from these or keep nothing; ask for fewer.",
+        f"variance. Only {rank} {'is' if rank == 1 else 'are'} fitted, the others follow from these or keep nothing; "
+        "ask for fewer.",
         warn=True,
     )
 

@@ -161,6 +161,7 @@ def fit_to_table(name: str, kind: Kind, values: dict[str, Any]) -> None:
 
 def _fit(kind: Kind, source: Path, values: dict[str, Any]) -> tuple[Any, str]:
     """The fit, and how features were scaled."""
+    from orthoprox.cli.fit.path import check_path
     from orthoprox.cli.fit.run import fit_rows, fit_table
 
     settings, verbose = settings_of(values), _shows(values)
@@ -172,6 +173,7 @@ def _fit(kind: Kind, source: Path, values: dict[str, Any]) -> tuple[Any, str]:
         scale = scale_of_blocks(kind, values["scale"])
         return fit_rows(kind, rows, table, settings, scale, verbose=verbose), scale
     table = read_table(source, reading_of(values), choice_of(values))
+    check_path(table, settings, values.get("path"), values.get("cv"))
     scale = values["scale"] or "standard"
     move = None if move is not None and isinstance(move(np.zeros(1)), np.ndarray) else move
     return fit_table(kind, table, settings, scale, move=move, verbose=verbose), scale

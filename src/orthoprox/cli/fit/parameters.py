@@ -112,7 +112,9 @@ PARAMETERS: dict[str, Parameter] = {
     "tol": Parameter(("--tol",), NOT_NEGATIVE, "Stop when the relative criticality is at most this."),
     "n_init": Parameter(("--starts",), COUNT, "How many starts; the best result is kept."),
     "n_jobs": Parameter(("--jobs",), click.IntRange(min=-1), "How many starts side by side; -1: one a core.", False),
-    "random_state": Parameter(("--seed",), click.IntRange(min=0), f"For random starts.  [default: {SEED}]", False),
+    "random_state": Parameter(
+        ("--seed",), click.IntRange(min=0, max=2**32 - 1), f"For random starts.  [default: {SEED}]", False
+    ),
 }
 NOT_OFFERED = frozenset(("scale", "warm_start", "sketch_size", "half_life", "verbose"))
 """Parameters without an option: ``--scale`` is that of every estimator, ``--quiet`` is for ``verbose``."""

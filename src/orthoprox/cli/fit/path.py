@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -11,24 +12,36 @@ import numpy as np
 from orthoprox import Status
 from orthoprox._fields import replace
 from orthoprox.cli.fit.run import Fit, data_of
+from orthoprox.cli.tables import Table
 
 QUICK = 1.0
 """Seconds of a fit up to which its path, of about twenty such fits, is made without being asked for."""
 NOT_OF_A_PATH = ("n_components", "n_nonzero")
 
 
+def check_path(table: Table, settings: dict[str, Any], wanted: bool | None, cv: int | None) -> None:
+    """Refuse a path that cannot be made, before the fit, which may take long.
+
+    Raises
+    ------
+    ValueError
+        If the user wants one; the sentence says why there is none.
+    """
+    if (wanted is True or cv is not None) and (reason := _hindrance(table, settings)):
+        raise ValueError(f"There is no path {reason}; leave --path and --cv out.")
+    m = len(table.index)
+    if cv is not None and (cv > m or m - math.ceil(m / cv) < 2):
+        most = f"must be at most the number of samples, {m}" if cv > m else f"needs folds that leave 2 of {m} samples"
+        raise ValueError(f"--cv {most}; given {cv}.")
+
+
 def with_path(fit: Fit, wanted: bool | None, cv: int | None, scale: str, *, tell: bool) -> Fit:
     """The fit with its path, where the estimator has one and the user wants it."""
     if fit.kind.name != "SparsePCA" or wanted is False or fit.model.result_.status is Status.INTERRUPTED:
         return fit
-    asked = wanted is True or cv is not None
-    reason = _hindrance(fit)
-    if reason and asked:
-        raise ValueError(f"There is no path {reason}; leave --path and --cv out.")
-    if reason:
+    if _hindrance(fit.table, fit.settings):
         return fit
-    if cv is not None and cv > len(fit.table.index):
-        raise ValueError(f"--cv must be at most the number of samples, {len(fit.table.index)}; given {cv}.")
+    asked = wanted is True or cv is not None
     if not asked and fit.seconds > QUICK:
         note = (
             f"No path was made, since the fit took {fit.seconds:.1f} s and a path takes about twenty times as long; "
@@ -68,11 +81,11 @@ def _counts(fit: Fit) -> list[int]:
     return sorted({*usual_counts(n, r), int(np.count_nonzero(fit.components))})
 
 
-def _hindrance(fit: Fit) -> str:
-    if fit.table.X is None:
+def _hindrance(table: Table, settings: dict[str, Any]) -> str:
+    if table.X is None:
         return "of data in blocks"
-    if fit.table.is_covariance:
+    if table.is_covariance:
         return "of covariances, which hold no samples"
-    if fit.model.weight is not None:
+    if settings.get("weight") is not None:
         return "with --weight, since a path is over numbers of nonzeros"
-    return "with --nonzeros-each" if fit.model.n_nonzero_per_component is not None else ""
+    return "with --nonzeros-each" if settings.get("n_nonzero_per_component") is not None else ""

@@ -26,6 +26,8 @@ from orthoprox.maps.sparse import is_sparse
 
 FAR = 100.0
 """A ratio of standard deviations that is worth a word."""
+LONG = 1e9
+"""A larger ratio is not written out."""
 SMALL = 1e-100
 SPREAD = "Features differ much in spread"
 """How the note of an estimator on that begins, which is said here for all of them."""
@@ -210,25 +212,27 @@ def scaling_words(kind: Kind, table: Table, scale: str) -> str:
         if scale == "none":
             return "Covariances keep their units (--scale none)."
         return "Covariances were divided by standard deviations into correlations (--scale none: units are kept)."
-    if table.X is None:
-        spread = ""
-    else:
-        with np.errstate(over="ignore"):
-            sizes = deviations(table.X)
-        low, high = int(np.argmin(np.where(sizes > 0, sizes, np.inf))), int(np.argmax(sizes))
-        far = sizes[high] > FAR * sizes[low] > 0
-        spread = (
-            f" Spreads differ {sizes[high] / sizes[low]:,.0f}-fold: the standard deviation of {table.names[high]!r} is "
-            f"{sizes[high]:.3g}, that of {table.names[low]!r} {sizes[low]:.3g}."
-            if far
-            else ""
-        )
+    spread = "" if table.X is None else _spread_words(table)
     if scale == "none":
         more = " Components follow the features that spread most; --scale standard makes all count alike."
         return "Features keep their units (--scale none)." + spread + (more if spread else "")
     centred = kind.centres or not (kind.nonnegative or is_sparse(table.X))
     done = f"{'centred and ' if centred else ''}divided by its standard deviation{'' if centred else ', not centred'}"
     return f"Every feature was {done} (--scale none: units are kept).{spread}"
+
+
+def _spread_words(table: Table) -> str:
+    """A sentence on the features that spread most and least, if they are far apart."""
+    with np.errstate(over="ignore"):
+        sizes = deviations(table.X)
+        low, high = int(np.argmin(np.where(sizes > 0, sizes, np.inf))), int(np.argmax(sizes))
+        ratio = float(sizes[high] / (sizes[low] or np.inf))
+    if ratio <= FAR:
+        return ""
+    return (
+        f" Spreads differ {f'{ratio:,.0f}' if ratio < LONG else 'more than a billion'}-fold: the standard deviation of "
+        f"{table.names[high]!r} is {sizes[high]:.3g}, that of {table.names[low]!r} {sizes[low]:.3g}."
+    )
 
 
 def python_of(kind: Kind, model: Any, table: Table, scale: str) -> str:
