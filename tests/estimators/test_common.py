@@ -245,6 +245,7 @@ def test_a_failed_run_does_not_lose_the_others(estimator, failing, X, monkeypatc
         ({"n_init": 0}, "n_init must be at least 1"),
         ({"tol": -1.0}, "tol must be a nonnegative number"),
         ({"solver": "oadm"}, "Did you mean"),
+        ({"solver": None}, "solver must be the name of a solver or a Solver; given NoneType"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )

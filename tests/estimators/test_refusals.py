@@ -1,5 +1,7 @@
 """What estimators refuse, in a sentence. What every one of them refuses is in ``test_common``."""
 
+from datetime import datetime
+
 import numpy as np
 import pandas
 import polars
@@ -19,6 +21,7 @@ from orthoprox import (
 X = np.random.default_rng(1).uniform(-1, 1, (500, 3)) @ np.array([[1.0, 0.3, 0.6], [0.5, 1.0, -0.2], [0.2, 0.4, 1.0]])
 RANK_3 = X @ np.random.default_rng(2).standard_normal((3, 5))
 WORDS = {"height": [1.0, 2.0, 4.0], "name": ["a", "b", "c"], "width": [2, 1, 1], "colour": ["x", "y", "z"]}
+DAYS = {"height": [1.0, 2.0, 4.0], "day": [datetime(2024, 1, day) for day in (1, 2, 3)]}
 HOLES = {"height": [1.0, 2.0, np.nan], "width": [2.0, 1.0, 1.0]}
 NMF = OrthogonalNMF(n_components=1).fit(X**2)
 
@@ -62,9 +65,12 @@ VALUES = [
         for kind in (pandas.DataFrame, polars.DataFrame)
     ),
     *(
-        (fit(SparsePCA(1), kind(WORDS)), "'name', 'colour' of this frame do not. Leave such columns out")
+        (fit(SparsePCA(1), kind(data)), f"{columns} not. Leave such columns out")
         for kind in (pandas.DataFrame, polars.DataFrame)
+        for data, columns in ((WORDS, "'name', 'colour' of this frame do"), (DAYS, "'day' of this frame does"))
     ),
+    (fit(SparsePCA(1), pandas.DataFrame(DAYS)[["day"]]), "'day' of this frame does not"),
+    (fit(SparsePCA(1), np.ma.masked_greater(X, 1)), "masked entries, and masks are not heeded. Leave such samples"),
     (covariance(np.ones((3, 2))), "not square. For samples use fit"),
     (covariance([[1.0, 0.5], [0.4, 1.0]]), r"symmetric: entry \(0, 1\) is 0.5 and entry \(1, 0\) is 0.4"),
     (covariance([[1.0, 2.0], [2.0, 1.0]]), "the smallest is -1, the largest 3"),
@@ -107,6 +113,7 @@ TYPES = [
     *((fit(SparsePCA(r)), "a whole number or a share of the variance between 0 and 1") for r in (1.0, 1.5, "most")),
     (covariance(csr_array(np.eye(3))), "dense data is required"),
     (covariance(np.eye(2), 3.5), "whole number"),
+    (lambda: sparse_pca_path(X, n_nonzero=4), r"a sequence of numbers, as in \[6, 12, 24\]; given 4"),
     (lambda: sparse_pca_path(X, weight=1.0), "weight cannot be given"),
     (fit(RangeICA(order=0.6)), "share of the samples"),
     (fit(RangeICA(order=-0.1)), "share"),

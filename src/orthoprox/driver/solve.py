@@ -60,6 +60,15 @@ def _advance(problem: Problem, solver: Solver[S], state: S, count: int) -> S:
         return solver.step(problem, state)
 
 
+def as_solver(solver: Any) -> Solver[Any]:
+    """The solver of this name, or the one given; anything else is refused."""
+    method = named(solver) if isinstance(solver, str) else solver
+    if not isinstance(method, Solver):
+        given = f"the class {method.__name__}: call it" if isinstance(method, type) else type(method).__name__
+        raise TypeError(f"solver must be the name of a solver or a Solver; given {given}.")
+    return method
+
+
 def solve(
     problem: Problem,
     solver: Solver[Any] | str = DEFAULT_SOLVER,
@@ -121,10 +130,7 @@ def solve(
             f"problem must be a Problem; given {type(problem).__name__}. "
             "Build one from terms with Problem.of(terms, over=M)."
         )
-    method = named(solver) if isinstance(solver, str) else solver
-    if not isinstance(method, Solver):
-        given = f"the class {method.__name__}: call it" if isinstance(method, type) else type(method).__name__
-        raise TypeError(f"solver must be the name of a solver or a Solver; given {given}.")
+    method = as_solver(solver)
     if X0 is not None and resume is not None:
         raise ValueError("A resumed run continues from its last state: give either X0 or resume, not both.")
     rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.driver import DEFAULT_SOLVER, Iterations, Result, Rule, RunFailed, Status
+from orthoprox.driver.solve import as_solver
 from orthoprox.estimators._blocks import each_block, is_blocked, read_rows, showing, sum_blocks
 from orthoprox.estimators._device import CAN_DISPATCH, fitting, like_input
 from orthoprox.estimators._input import (
@@ -152,9 +153,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _resolve_solver(self, solver: str | Solver[Any]) -> Solver[Any]:
         """The solver for a name; "auto" leaves the choice to the estimator."""
-        if solver == AUTO:
-            return self._default_solver()
-        return named(solver) if isinstance(solver, str) else solver
+        return self._default_solver() if isinstance(solver, str) and solver == AUTO else as_solver(solver)
 
     def _default_solver(self) -> Solver[Any]:
         """The solver for "auto"."""

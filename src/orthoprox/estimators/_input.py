@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,6 +188,8 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
         from orthoprox.estimators._blocks import gather
 
         X = gather(estimator, X)
+    refuse_times(X)
+    refuse_masks(X)
     try:
         return validate_data(
             estimator,
@@ -223,11 +225,36 @@ def refuse_words(X: Any, error: Exception) -> None:
     """Raise a sentence that names the columns of a frame that do not hold numbers, if there are any."""
     columns = _non_numeric_columns(X)
     if columns:
-        verb = "do" if len(columns) > 1 else "does"
+        raise ValueError(_not_numbers(columns)) from error
+
+
+def refuse_times(X: Any) -> None:
+    """Raise a sentence that names the columns of a frame with dates or durations: to NumPy they are large numbers."""
+    kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+    columns = [repr(name) for name, kind in kinds if _is_time(kind)]
+    if columns:
+        raise ValueError(_not_numbers(columns))
+
+
+def _is_time(kind: Any) -> bool:
+    return getattr(kind, "kind", "") in ("m", "M") or (hasattr(kind, "is_temporal") and bool(kind.is_temporal()))
+
+
+def _not_numbers(columns: Sequence[str]) -> str:
+    verb = "do" if len(columns) > 1 else "does"
+    return (
+        f"Every column must hold numbers; {', '.join(columns)} of this frame {verb} not. "
+        "Leave such columns out, or encode them as numbers."
+    )
+
+
+def refuse_masks(X: Any) -> None:
+    """Raise a sentence on masked entries, whose values would take part."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
-            f"Every column must hold numbers; {', '.join(columns)} of this frame {verb} not. "
-            "Leave such columns out, or encode them as numbers."
-        ) from error
+            f"X has {int(np.ma.count_masked(X))} masked entries, and masks are not heeded. Leave such samples or "
+            "features out, or fill the gaps first, for example with X.filled."
+        )
 
 
 def refuse_gaps(X: Any, error: Exception) -> None:

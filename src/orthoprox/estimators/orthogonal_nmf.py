@@ -134,7 +134,7 @@ class OrthogonalNMF(NonnegativeTransformer):
         if self.n_components > data.n_samples:
             raise ValueError(
                 f"Each component needs a sample of its own: n_components = {self.n_components}, and X has "
-                f"{data.n_samples} samples."
+                f"{data.n_samples} sample{'' if data.n_samples == 1 else 's'}."
             )
 
     def _previous_solution(self, data: Samples, problem: Problem) -> Array | None:

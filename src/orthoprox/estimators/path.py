@@ -237,6 +237,8 @@ def _grid(n_nonzero: Sequence[float] | None, n: int, r: int) -> list[int]:
     """The numbers of nonzeros in rising order, each once."""
     if n_nonzero is None:
         return usual_counts(n, r)
+    if np.ndim(n_nonzero) == 0:
+        raise TypeError(f"n_nonzero of a path must be a sequence of numbers, as in [6, 12, 24]; given {n_nonzero!r}.")
     counts = sorted({resolve_total(k, n, r) for k in n_nonzero})
     if not counts:
         raise ValueError("n_nonzero must have at least one number; given none.")
