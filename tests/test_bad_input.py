@@ -61,6 +61,7 @@ VALUES = [
     (lambda: solve(Problem(M=M, h=terms.WeightedL1(np.ones((5, 2))))), "h = WeightedL1 could not be evaluated at a"),
     (lambda: solve(Problem(M=M, f=Smooth(lambda X: 1 / 0))), r"f = Smooth could not .* division by zero\.$"),
     (lambda: solve(Problem(M=M, h=Own())), r"h = Own must give an array of .* \(6, 2\); it gave \(6, 1\)"),
+    (lambda: solve(PROBLEM, seed=-1), "seed must be a whole number of at least 0; given -1"),
     (lambda: solve(PROBLEM, "oadm-ep"), "no solver named 'oadm-ep'; there are oadmm, oadmm-ep, .*Did you m"),
     # no start
     *((lambda X0=X0: solve(PROBLEM, X0=X0), rf"X0 must .*\(6, 2\); given {re.escape(str(X0.shape))}") for X0 in OTHERS),
@@ -78,6 +79,8 @@ TYPES = [
     (lambda: Problem.of(L1(), over=None), "over must be a Stiefel .* given None"),
     (lambda: Problem.of(L1(), over=(6, 2, 1)), r"over must be a Stiefel .* given \(6, 2, 1\)"),
     (lambda: Problem.of(L1(), over="62"), "over must be a Stiefel .* given '62'"),
+    (lambda: Problem.of(L1, over=(6, 2)), "A problem needs terms, .* given the class L1: call it"),
+    (lambda: solve(PROBLEM, seed="a"), "seed must be a whole number of at least 0; given 'a'"),
     (lambda: solve(Quadratic(np.eye(6)) + L1()), "problem must be a Problem; given Expression. Build one"),
     (
         lambda: solve(PROBLEM, type(SOLVERS["oadmm-ep"])),

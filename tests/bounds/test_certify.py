@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.decomposition import PCA
 
 from orthoprox.bounds import certify, variance_bound
 from orthoprox.datasets import pitprops
@@ -70,11 +71,21 @@ def test_bad_input_gets_a_sentence():
         (lambda: certify(np.eye(13)[:2]), "either the covariance"),
         (lambda: certify(np.eye(13)[:2], C, X=C), "either the covariance"),
         (lambda: certify(np.eye(13)[:, :2], C), "give V.T"),
-        (lambda: certify(np.zeros((1, 13)), C), "needs a nonzero|orthonormal"),
+        (lambda: certify(np.zeros((1, 13)), C), "needs a nonzero; component 0 has none"),
         (lambda: certify(np.full((1, 13), np.nan), C), "must be finite"),
         (lambda: certify(np.eye(13)[:1], X=np.ones((1, 13))), "at least two samples"),
+        (
+            lambda: certify(np.eye(13)[:1], X=1e300 * C),
+            r"X has entries up to 1e\+300, and their squares .* Divide it by",
+        ),
     ]:
         with pytest.raises(ValueError, match=sentence):
             wrong()
-    with pytest.raises(TypeError, match="real numbers"):
-        certify(np.eye(13, dtype=complex)[:1], C)
+    for wrong, sentence in [
+        (lambda: certify(np.eye(13, dtype=complex)[:1], C), "real numbers"),
+        (lambda: certify(PCA(2).fit(C), C), "V must be a matrix of components; given PCA: give its components_"),
+        (lambda: certify(np.eye(13)[:1], sparse.csr_array(C)), r"C must be a dense matrix; .*: give C.toarray\(\)"),
+    ]:
+        with pytest.raises(TypeError, match=sentence):
+            wrong()
+    assert certify(sparse.csr_array(np.eye(13)[:1]), C).variance == certify(np.eye(13)[:1], C).variance

@@ -156,6 +156,12 @@ def test_rules_refuse_what_makes_no_sense(make, sentence):
     check_refusal(make, sentence, ValueError)
 
 
+@pytest.mark.parametrize("rule", [Iterations, Seconds, Critical, Stalled])
+@pytest.mark.parametrize("wrong", ["1e-6", None, [1]])
+def test_rules_need_a_number(rule, wrong):
+    check_refusal(lambda: rule(wrong), f"{rule.__name__} needs a number; given", TypeError)
+
+
 def test_not_finite_looks_at_X_always_and_at_the_rest_when_it_measures():
     solver = named("oadmm-ep", beta0=5.0)
     good = solver.step(PROBLEM, solver.init(PROBLEM, M.random(0)))

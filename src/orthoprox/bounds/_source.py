@@ -24,9 +24,11 @@ def covariance_of(X: Any) -> SampleCovariance:
     if sparse.issparse(X):
         B = sparse.csr_array(X).astype(np.float64)
         _check_finite(B.data, "X")
+        _check_squares(B.data)
         mean = np.asarray(B.sum(axis=0)).ravel() / max(B.shape[0], 1)
     else:
         B = _numbers(X, "X")
+        _check_squares(B)
         B = B - np.mean(B, axis=0)
         B, mean = B - np.mean(B, axis=0), np.zeros(B.shape[1])
     require(B.shape[0] > 1, f"X must have at least two samples for a covariance; given {B.shape[0]}.")
@@ -106,6 +108,8 @@ def _symmetric(C: Any) -> Array:
 
 
 def _numbers(A: Any, name: str) -> Array:
+    if sparse.issparse(A):
+        raise TypeError(f"{name} must be a dense matrix; given a sparse one: give {name}.toarray().")
     A = np.asarray(A)
     if A.dtype.kind not in "fiu" or A.ndim != 2:
         raise TypeError(f"{name} must be a matrix of real numbers; given dtype {A.dtype} and shape {A.shape}.")
@@ -113,6 +117,15 @@ def _numbers(A: Any, name: str) -> Array:
     A = A.astype(np.float64)
     _check_finite(A, name)
     return A
+
+
+def _check_squares(B: Array) -> None:
+    largest = float(np.max(np.abs(B), initial=0.0))
+    require(
+        largest <= math.sqrt(_LARGEST) / max(len(B), 1),
+        f"X has entries up to {largest:.3g}, and their squares are too near the largest number there is. Divide it by "
+        f"{largest:.1g}.",
+    )
 
 
 def _check_finite(A: Array, name: str) -> None:

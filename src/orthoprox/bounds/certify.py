@@ -12,6 +12,7 @@ from orthoprox._fields import require
 from orthoprox._types import Array
 from orthoprox.bounds._source import Scaled, covariance_of
 from orthoprox.bounds.variance_bound import Effort, VarianceBound, variance_bound
+from orthoprox.maps.sparse import is_sparse
 
 _FAR = 0.1
 """Rows that are further from orthonormal than this are no orthonormal components at all."""
@@ -163,13 +164,15 @@ def certify(
 
 
 def _components(V: Any, n: int) -> Array:
-    V = np.asarray(V)
+    if hasattr(V, "components_"):
+        raise TypeError(f"V must be a matrix of components; given {type(V).__name__}: give its components_.")
+    V = np.asarray(V.toarray() if is_sparse(V) else V)
     if V.dtype.kind not in "fiu":
         raise TypeError(f"V must hold real numbers; given dtype {V.dtype}.")
     V = np.atleast_2d(V.astype(np.float64))
     hint = " It has the shape of its transpose: give V.T." if V.ndim == 2 and V.shape[0] == n else ""
     require(V.ndim == 2 and V.shape[1] == n, f"V must have shape (r, {n}); given shape {V.shape}.{hint}")
     require(bool(np.all(np.isfinite(V))), "V must be finite; given entries that are NaN or infinite.")
-    empty = np.flatnonzero(~np.any(V, axis=1))
-    require(len(empty) == 0, f"Each component needs a nonzero; component {empty[:1]} has none.")
+    if empty := np.flatnonzero(~np.any(V, axis=1)).tolist():
+        raise ValueError(f"Each component needs a nonzero; component {empty[0]} has none.")
     return V

@@ -131,6 +131,10 @@ def solve(
             "Build one from terms with Problem.of(terms, over=M)."
         )
     method = as_solver(solver)
+    try:
+        np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"seed must be a whole number of at least 0; given {seed!r}.") from None
     if X0 is not None and resume is not None:
         raise ValueError("A resumed run continues from its last state: give either X0 or resume, not both.")
     rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)

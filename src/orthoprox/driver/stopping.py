@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -147,6 +148,11 @@ class Both(_Two):
         return None if one is None or other is None else max(one, other)
 
 
+def _check_number(value: Any, owner: str) -> None:
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{owner} needs a number; given {value!r}.")
+
+
 @dataclass(frozen=True)
 class Iterations(Rule):
     """Stop after this many iterations."""
@@ -154,6 +160,7 @@ class Iterations(Rule):
     most: int
 
     def __post_init__(self) -> None:
+        _check_number(self.most, "Iterations")
         require(self.most >= 0, f"Iterations needs a number that is not negative; given {self.most}.")
 
     def __call__(self, now: Snapshot) -> Status | None:
@@ -179,6 +186,7 @@ class Seconds(Rule):
     most: float
 
     def __post_init__(self) -> None:
+        _check_number(self.most, "Seconds")
         require(self.most >= 0, f"Seconds needs a number that is not negative; given {self.most}.")
 
     def __call__(self, now: Snapshot) -> Status | None:
@@ -218,6 +226,7 @@ class Critical(Rule):
     every: int | None = None
 
     def __post_init__(self) -> None:
+        _check_number(self.tolerance, "Critical")
         require(self.tolerance > 0, f"Critical needs a positive tolerance; given {self.tolerance}.")
         require(self.every is None or self.every >= 1, f"Critical needs every >= 1; given {self.every}.")
 
@@ -259,6 +268,7 @@ class Stalled(Rule):
     window: int = 50
 
     def __post_init__(self) -> None:
+        _check_number(self.tolerance, "Stalled")
         require(self.tolerance >= 0, f"Stalled needs a tolerance that is not negative; given {self.tolerance}.")
         require(self.window >= 1, f"Stalled needs a window of at least 1; given {self.window}.")
 

@@ -251,9 +251,10 @@ def _not_numbers(columns: Sequence[str]) -> str:
 def refuse_masks(X: Any) -> None:
     """Raise a sentence on masked entries, whose values would take part."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        count = int(np.sum(np.ma.getmaskarray(X)))
         raise ValueError(
-            f"X has {int(np.ma.count_masked(X))} masked entries, and masks are not heeded. Leave such samples or "
-            "features out, or fill the gaps first, for example with X.filled."
+            f"X has {count} masked entries, and masks are not heeded. Leave such samples or features out, or fill the "
+            "gaps first, for example with X.filled."
         )
 
 

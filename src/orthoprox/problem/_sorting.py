@@ -23,8 +23,12 @@ def sort_summands(expression: Any, n: int) -> tuple[SmoothTerm, ConvexTerm, Prox
     """The parts f, g, h, A and the constant of an expression in a matrix with n rows."""
     given = as_expression(expression)
     if given is None:
-        wrap = " Wrap a function of your own as Smooth(value, gradient)." if callable(expression) else ""
-        raise TypeError(f"A problem needs terms, as in f - g + h @ A; given {type(expression).__name__}.{wrap}")
+        what = type(expression).__name__ + "."
+        if isinstance(expression, type):
+            what = f"the class {expression.__name__}: call it."
+        elif callable(expression):
+            what += " Wrap a function of your own as Smooth(value, gradient)."
+        raise TypeError(f"A problem needs terms, as in f - g + h @ A; given {what}")
     smooth: list[SmoothTerm] = []
     convex: list[ConvexTerm] = []
     proximable: list[tuple[ProximableTerm, LinearMap]] = []

@@ -93,5 +93,5 @@ def as_expression(value: Any) -> Expression | None:
         return value
     if isinstance(value, Real):
         return Expression((), float(value))
-    alone = getattr(value, "_alone", None)
+    alone = None if isinstance(value, type) else getattr(value, "_alone", None)
     return None if alone is None else alone()
