@@ -5,9 +5,11 @@ import subprocess
 import sys
 from inspect import signature
 
+import pandas
 from click.testing import CliRunner
 
 CALL = "from orthoprox.cli import main; main()"
+NAMES = ["alpha", "beta", "gamma", "delta", "epsilon"]
 KEEP = {"OPENBLAS_NUM_THREADS": "1"}
 APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}  # click 8.1; later ones always
 
@@ -46,3 +48,13 @@ def invoke(*arguments):
     if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception  # a traceback for the user
     return outcome
+
+
+def columns(X, names):
+    """A frame as pandas reads it from a file: each column in one piece, which matters to the last digit."""
+    return pandas.DataFrame({name: X[:, j] for j, name in enumerate(names)})
+
+
+def fit(kind, table, *options):
+    """The outcome of a fit into the folder ``out`` beside the table."""
+    return invoke("fit", kind, table, "--out", table.parent / "out", *options)

@@ -5,7 +5,6 @@ import inspect
 import json
 import re
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import orthoprox
 from cli import messy
-from cli.helpers import invoke
+from cli.helpers import NAMES, columns, fit, invoke
 from orthoprox import estimators
 from orthoprox.cli.fit.folder import FILES
 from orthoprox.cli.fit.kinds import KINDS
@@ -23,27 +22,6 @@ from orthoprox.cli.fit.parameters import NOT_OFFERED, PARAMETERS
 from orthoprox.cli.tables.text import _exact
 
 EXACT = _exact(pandas)
-NAMES = ["alpha", "beta", "gamma", "delta", "epsilon"]
-
-
-@pytest.fixture
-def no_pictures(monkeypatch):
-    """Pictures take longer than small fits."""
-    monkeypatch.setattr("orthoprox.cli.fit.outcome.draw_pictures", lambda _: {})
-
-
-@pytest.fixture
-def frame():
-    return columns(np.abs(messy.numbers()) * [1, 1, 1, 1, 500], NAMES)
-
-
-def columns(X, names):
-    """A frame as pandas reads it from a file: each column in one piece, which matters to the last digit."""
-    return pandas.DataFrame({name: X[:, j] for j, name in enumerate(names)})
-
-
-def fit(kind, table, *options):
-    return invoke("fit", kind, table, "--out", table.parent / "out", *options)
 
 
 def read(path):
@@ -255,16 +233,6 @@ def test_the_folder_is_complete_and_the_report_is_one_file(frame, tmp_path):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_features_of_sizes_beyond_comparison_are_put_in_words(frame, no_pictures, tmp_path):
-    (frame * [1, 1e200, 1e-200, 1, 1]).to_csv(tmp_path / "a.csv", index=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        done = fit("dual-pcp", tmp_path / "a.csv", "--only", "beta,gamma,delta")
-    assert done.exit_code == 0 and "Spreads differ more than a billion-fold" in done.stdout
-    done = fit("dual-pcp", tmp_path / "a.csv", "--only", "alpha", "-r", 2, "--overwrite")
-    assert "--components = 2, and X has 1 feature." in done.stderr
-
-
 def test_a_correlation_matrix_gives_what_its_samples_give(frame, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.cov().to_csv(tmp_path / "c.csv")
@@ -299,15 +267,6 @@ def test_folds_are_at_random_since_tables_are_sorted(frame, no_pictures, tmp_pat
     assert np.allclose(path["error"], shuffled.error, rtol=1e-9)
     done = fit("sparse-pca", tmp_path / "a.csv", "--cv", len(frame) + 1, "--overwrite")
     assert f"--cv must be at most the number of samples, {len(frame)}; given {len(frame) + 1}." in done.stderr
-    frame[:2].to_csv(tmp_path / "two.csv", index=False)
-    with pytest.MonkeyPatch.context() as patch:  # what has no path is refused before a fit that may take long
-        patch.setattr("orthoprox.SparsePCA.fit", lambda *_: pytest.fail("ran"))
-        for table, options, words in (
-            ("two.csv", ("--cv", 2), "--cv needs folds that leave 2 of 2 samples; given 2."),
-            ("a.csv", ("--path", "--weight", 1), "There is no path with --weight"),
-            ("a.csv", ("--path", "--nonzeros-each", 1), "There is no path with --nonzeros-each"),
-        ):
-            assert words in fit("sparse-pca", tmp_path / table, *options, "--overwrite").stderr
     assert not np.allclose(path["error"], orthoprox.sparse_pca_path(frame, 1, cv=3, **same).error, rtol=1e-3)
 
 

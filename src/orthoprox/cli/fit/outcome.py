@@ -17,6 +17,8 @@ from orthoprox.cli.fit.report import report
 from orthoprox.cli.fit.run import Fit
 from orthoprox.cli.fit.words import component_names, opening, summary_of
 from orthoprox.cli.outcome import to_json
+from orthoprox.cli.tables.places import listed
+from orthoprox.plotting._fonts import fonts_for
 
 
 def write_outcome(fit: Fit, out: Path, source: Path, command: str) -> tuple[dict[str, Any], list[Path]]:
@@ -36,7 +38,13 @@ def write_outcome(fit: Fit, out: Path, source: Path, command: str) -> tuple[dict
         parts[f"{name}.csv"] = functools.partial(_table, head=["feature", *names], rows=_rows(fit.table.names, values))
     pictures: dict[str, bytes] = {}
     try:
-        pictures = draw_pictures(fit)
+        with fonts_for(fit.table.names) as unseen:
+            pictures = draw_pictures(fit)
+        if unseen and pictures:
+            summary["notes"].append(
+                f"The pictures have boxes for {listed(unseen)}: matplotlib finds no font with such letters here. "
+                "Install one, such as Noto Sans; everything else shows them."
+            )
     except (ModuleNotFoundError, ValueError, OverflowError, ArithmeticError) as error:
         # without its library, or with numbers it cannot draw: the numbers are written all the same
         summary["notes"].append(f"No pictures were drawn. {error}")
