@@ -66,7 +66,7 @@ def test_a_comma_is_a_mark_or_parts_thousands(read):
     assert read('a,b\n"1,234",1\n"2,345",5\n').X[:, 0].tolist() == [1234, 2345]
     assert read("a;b\n1 234,5;1\n2 345,6;5\n").X[:, 0].tolist() == [1234.5, 2345.6]
     assert read("a;b;c\n1.234;0,5;2\n2.345;1,5;7\n").X[:, 0].tolist() == [1234, 2345]  # b has told
-    assert read(None, decimal=".").X[:, 0].tolist() == [1.234, 2.345]
+    assert read(None, decimal=".", drop=("b",)).X[:, 0].tolist() == [1.234, 2.345]
 
 
 def test_packed_and_r_tables(read, tmp_path):
@@ -140,6 +140,34 @@ def test_a_word_for_an_empty_cell_counts_in_every_file_however_it_is_written(rea
     words = pandas.Series(["n.d.", 1.5, "2", 3.5], dtype=object)
     raw = Raw({"a": words, "b": pandas.Series([1, 2, 3, 5])}, np.arange(4) + 2, {"a": 1, "b": 2})
     assert clean(raw, Choice(missing="drop-rows"), ("n.d.",)).X.tolist() == [[1.5, 2], [2, 3], [3.5, 5]]
+
+
+def test_only_names_of_ids_are_taken_for_such(read):
+    ids = ("id", "Patient ID", "site_id", "userId", "orderid", "sample nr.", "index", "key", "Unnamed: 0")
+    others = ("paid", "uric acid", "COVID", "valid", "price index", "index of mass", "keyed", "now", "row2")
+    table = read(",".join([*ids, *others]) + "\n" + "".join(",".join([str(7 * i * i)] * 18) + "\n" for i in (3, 1, 5)))
+    assert table.names == others and table.index_name == "id" and {one.name for one in table.left_out} == {*ids[1:]}
+
+
+def test_columns_with_another_decimal_mark_are_not_lost(read):
+    for text, sentence in (
+        (
+            "a;b;c\n1,5;0.123;3\n2,5;0.456;4\n7,25;0.5;5\n",
+            r"^Column B \('b'\) has decimal points, such as '0.123', and",
+        ),
+        ('a,b\n1.5,"0,123"\n2.5,"0,456"\n3.7,"0,5"\n', r"^Column A \('a'\) has decimal points, such as '1.5', and the"),
+    ):
+        with pytest.raises(ValueError, match=sentence + r".* give --decimal \., or leave the column out \(--drop"):
+            read(text)
+    table = read("who;paid\nA;900\nB;1.100\nC;2.000\n")
+    assert table.notes == ("'paid' has 1.100, read as 1.1; if points part thousands, give --decimal ,",)
+    assert read(None, decimal=",").X[:, 0].tolist() == [900, 1100, 2000]
+    assert not read("who;size\nA;9\nB;1.100\nC;0.200\n").notes and not read("who;size\nA;9.375\nB;1.100\n").notes
+
+
+def test_a_row_of_nothing_is_told_where_others_follow(read):
+    assert read("a,b\n1,2\nNA,-\n3,4\n,\n\n5,9\n\n").notes == ("Rows 3, 5 to 6 are empty and left out.",)
+    assert read("a,b\n1,2\n3,4\n5,9\n,\n\x1a").notes == ()
 
 
 WRONG = {
@@ -244,3 +272,4 @@ def test_numbers_in_words():
     said |= {"+49 170 1234567": None, "1,234'567": None, "1 000,5": None}
     assert {word: parse(word) for word in [*said, "1,5", "٣"]} == {**said, "1,5": None, "٣": None}
     assert [parse(word, ",") for word in ("1.234,5", "1.5", "-0,25", "1 000,5")] == [1234.5, None, -0.25, 1000.5]
+    assert parse("0,125") is parse("0.125", ",") is None  # the other mark, and no thousands

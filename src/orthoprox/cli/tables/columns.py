@@ -10,12 +10,16 @@ import numpy as np
 
 from orthoprox._extras import extra
 from orthoprox.cli.tables.numbers import parse, split_sign
-from orthoprox.cli.tables.places import cell, count, listed, sentence
+from orthoprox.cli.tables.places import cell, count, letters, listed, sentence
 
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?")
 ID = re.compile(
-    r"(?:^|[^a-zA-Z])(?:ids?|uuid|guid|index|idx|key|row|nr|no)\.?$|[a-z](?:Id|ID)$|^Unnamed", re.IGNORECASE
+    r"(?:^|[^a-z])(?:ids?|uuid|guid|key|row|nr|no)\.?$|^(?:index|idx|unnamed.*)$|"
+    r"(?:user|customer|client|patient|subject|sample|person|case|order|product|item|student|respondent|participant|"
+    r"member|record|account|visit)id$",
+    re.IGNORECASE,
 )
+"""Not every word that ends in id: paid, acid and covid are numbers of something."""
 CAMEL = re.compile(r"[a-z](?:Id|ID|Nr|No)$")
 UNITS = re.compile(r"[+-]?\d+(?:[.,]\d+)?\s*[A-Za-zµ°/²³]{1,8}")
 EXACT = 2**53
@@ -70,6 +74,7 @@ def _read_words(series: Any, name: str, number: int, rows: Any, decimal: str) ->
     values = [_value(item, decimal) for item in cells]
     bad = [i for i, value in enumerate(values) if value is None]
     if 2 * len(bad) >= len(cells):
+        _refuse_other_mark(cells, name, number, decimal)
         return Column(why=_describe(cells))
     if bad:
         places = rows[given][bad]
@@ -89,6 +94,19 @@ def _read_words(series: Any, name: str, number: int, rows: Any, decimal: str) ->
     note = f"{name!r} was read without {listed(sorted(signs - {''}))}"
     note += "; not all its cells have the same sign, so see whether they are alike." if len(signs) > 1 else "."
     return Column(found, note=note)
+
+
+def _refuse_other_mark(cells: Any, name: str, number: int, decimal: str) -> None:
+    """Refuse a column that is read with one decimal mark and written with the other: it was meant to take part."""
+    other = "." if decimal == "," else ","
+    alike = [item for item in cells if isinstance(item, str) and parse(item, other) is not None]
+    if 2 * len(alike) > len(cells):
+        words = {",": "commas", ".": "points"}
+        place = f"Column {letters(number)}" + ("" if name == letters(number) else f" ({name!r})")
+        raise ValueError(
+            f"{place} has decimal {words[other]}, such as {alike[0]!r}, and the table is read with {words[decimal]}. "
+            f"Write all columns alike, give --decimal {other}, or leave the column out (--drop {_quoted(name)})."
+        )
 
 
 def _value(item: Any, decimal: str) -> float | None:

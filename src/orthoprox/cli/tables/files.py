@@ -12,7 +12,7 @@ import scipy.sparse
 from orthoprox._extras import extra
 from orthoprox._fields import replace
 from orthoprox.blocks.hdf5 import Hdf5Blocks
-from orthoprox.cli.tables.layout import distinct_names, find_layout
+from orthoprox.cli.tables.layout import distinct_names, empty_rows, find_layout
 from orthoprox.cli.tables.places import count, listed
 from orthoprox.cli.tables.table import Raw, Reading
 from orthoprox.cli.tables.text import open_text
@@ -56,6 +56,7 @@ def read_sheet(path: Path, reading: Reading) -> Raw:
     rows = np.arange(layout.first, len(frame)) + 1
     frame = frame.iloc[layout.first :]
     kept = frame.notna().any(axis=1).to_numpy()
+    notes += empty_rows(rows, kept)
     frame, rows = frame[kept].infer_objects(), rows[kept]
     columns = {
         word: frame.iloc[:, j]

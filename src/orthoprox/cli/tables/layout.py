@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from orthoprox.cli.tables.numbers import BLANK, parse
 from orthoprox.cli.tables.places import count, letters, ranges
@@ -66,6 +69,17 @@ def find_layout(records: Records, header: bool | None) -> Layout:
 def _ends_blank(below: Records, width: int) -> bool:
     """Whether the last cell is blank in every row, as where rows end with a separator and the names do not."""
     return not any(record[-1].strip() for record in below if len(record) == width)
+
+
+def empty_rows(rows: Any, kept: Any) -> list[str]:
+    """A note on empty rows between others, which are left out: one may be a sample of which nothing is known."""
+    where = np.flatnonzero(kept)
+    inside = [int(rows[i]) for i in np.flatnonzero(~kept) if len(where) and where[0] < i < where[-1]]
+    if not inside:
+        return []
+    return [
+        f"Row{'s' if len(inside) > 1 else ''} {ranges(inside)} {'are' if len(inside) > 1 else 'is'} empty and left out."
+    ]
 
 
 def usual_width(records: Records) -> int:

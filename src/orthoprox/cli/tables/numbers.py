@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-BLANK = ("?", "-", "--", ".", "..", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#N/A")
-"""What stands for nothing in many tables, beyond what pandas knows."""
+BLANK = ("?", "-", "--", ".", "..", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#N/A", "\x1a")
+"""What stands for nothing in many tables, beyond what pandas knows; the last is how DOS ends a file."""
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 _SIGNS = re.compile(r"[%€$£¥₹‰]|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF)\b")
-_GROUPED = {  # thousands are apart by one sign throughout: a telephone number is none
+_GROUPED = {  # thousands are apart by one sign throughout: a telephone number is none; nor do they begin with a zero
     mark: re.compile(
-        rf"[+-]?(?:\d{{1,3}}(?P<group>[ '{group}])\d{{3}}(?:(?P=group)\d{{3}})*|\d+)?(?:{re.escape(mark)}\d*)?"
+        rf"[+-]?(?:[1-9]\d{{0,2}}(?P<group>[ '{group}])\d{{3}}(?:(?P=group)\d{{3}})*|\d+)?(?:{re.escape(mark)}\d*)?"
         r"(?:[eE][+-]?\d+)?"
     )
     for mark, group in ((".", ","), (",", "."))
 }
 _COMMA = re.compile(r"[+-]?(?:\d+,(?:\d{1,2}|\d{4,})|0,\d+|\d{1,3}(?:[. ']\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,})")
 _POINT = re.compile(r"[+-]?(?:\d+\.(?:\d{1,2}|\d{4,})|0\.\d+|\d{1,3}(?:[, ']\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,})")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+"""A number with three decimals, or a whole one with a point between thousands."""
 _EITHER = re.compile(r"[+-]?\d{1,3},\d{3}")
 
 

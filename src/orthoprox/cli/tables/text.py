@@ -11,15 +11,15 @@ import itertools
 import lzma
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from orthoprox._extras import extra
-from orthoprox.cli.tables.layout import Layout, Records, find_layout, usual_width
-from orthoprox.cli.tables.numbers import BLANK, find_decimal
+from orthoprox.cli.tables.layout import Layout, Records, empty_rows, find_layout, usual_width
+from orthoprox.cli.tables.numbers import BLANK, THOUSANDS, find_decimal
 from orthoprox.cli.tables.places import count
 from orthoprox.cli.tables.table import Raw, Reading
 from orthoprox.datasets import DataDamaged
@@ -79,7 +79,11 @@ def read_text(path: Path, reading: Reading) -> Raw:
     if decimal == ",":
         frame = read_frame(path, encoding, separator, layout, reading, dtype=str)
     names, rows = dict(enumerate(layout.names)), layout.first + 1 + np.arange(len(frame))
+    notes = list(layout.notes)
+    if decimal == "." and reading.decimal is None and separator != ",":
+        notes += _doubts(records[layout.first :], layout.names)
     kept = frame.notna().any(axis=1).to_numpy()
+    notes += empty_rows(rows, kept)
     frame, rows = frame[kept], rows[kept]
     empty = {j for j, name in names.items() if name.startswith("column ") and not frame[j].notna().any()}
     columns = {name: frame[j] for j, name in names.items() if j not in empty}
@@ -89,7 +93,19 @@ def read_text(path: Path, reading: Reading) -> Raw:
         "decimal": decimal,
         "header": layout.header,
     }
-    return Raw(columns, rows, {name: j + 1 for j, name in names.items()}, facts, layout.notes, decimal)
+    return Raw(columns, rows, {name: j + 1 for j, name in names.items()}, facts, tuple(notes), decimal)
+
+
+def _doubts(records: Records, names: Sequence[str]) -> list[str]:
+    """A note on a column whose points may part thousands: three digits follow each, and some cells have none."""
+    for j, name in enumerate(names):
+        words = [record[j].strip() for record in records if j < len(record)]
+        points = [word for word in words if "." in word]
+        if points and all(map(THOUSANDS.fullmatch, points)) and any(word.isdigit() for word in words):
+            return [
+                f"{name!r} has {points[0]}, read as {float(points[0]):g}; if points part thousands, give --decimal ,"
+            ]
+    return []
 
 
 def read_frame(path: Path, encoding: str, separator: str, layout: Layout, reading: Reading, dtype: Any = None) -> Any:
