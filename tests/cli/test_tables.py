@@ -11,6 +11,7 @@ from scipy.sparse import coo_array
 
 from orthoprox.cli.tables import Choice, Raw, Reading, read_table
 from orthoprox.cli.tables.clean import clean
+from orthoprox.cli.tables.files import _of_frame
 from orthoprox.cli.tables.numbers import parse
 from orthoprox.datasets import DataUnavailable
 
@@ -254,6 +255,22 @@ def test_a_workbook(read, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ModuleNotFoundError, match=r"orthoprox\[excel\]"):
         read(None, "b.xlsx")
+
+
+def test_words_in_a_workbook_are_numbers_as_in_a_file_of_text(read, tmp_path):
+    pytest.importorskip("openpyxl")
+    days = [pandas.Timestamp(2024, 1, day) for day in (1, 2, 3, 4)]
+    text, gaps = ["1.084,5", "2,5", "3,25", "9"], [1.5, "-", 3, "n/a"]
+    frame = pandas.DataFrame({"day": days, days[0]: text, "gaps": gaps, "same": [1, 5, 2.5, 7]})
+    frame.to_excel(tmp_path / "b.xlsx", index=False)
+    table = read(None, "b.xlsx", missing="median")
+    assert table.X[:, 0].tolist() == [1084.5, 2.5, 3.25, 9] and table.X[:, 1].tolist() == [1.5, 2.25, 3, 2.25]
+    assert table.names == ("2024-01-01", "gaps", "same") and table.index[0] == "2024-01-01"
+    with pytest.raises(ValueError, match="decimal commas.*give --decimal ,"):
+        read(None, "b.xlsx", missing="median", decimal=".")
+    frame.columns = list(map(str, frame.columns))
+    raw = _of_frame(frame, tmp_path / "b.parquet", Reading())  # a frame of Arrow holds such words too
+    assert raw.decimal == "," and clean(raw, Choice(missing="median")).X.tolist() == table.X.tolist()
 
 
 def test_counts_of_cells_have_their_names_beside_them(read, tmp_path):

@@ -16,7 +16,7 @@ from orthoprox._fields import replace
 from orthoprox.cli.tables.columns import read_column
 from orthoprox.cli.tables.gaps import fill_gaps, refuse_infinite, without_numbers, without_words
 from orthoprox.cli.tables.layout import distinct_names
-from orthoprox.cli.tables.numbers import parse
+from orthoprox.cli.tables.numbers import BLANK, parse
 from orthoprox.cli.tables.parts import constant_columns, keep_features, take
 from orthoprox.cli.tables.places import count, letters, listed
 from orthoprox.cli.tables.table import LeftOut, Raw, Table
@@ -40,6 +40,9 @@ FEATURES = (
 LONGEST = 60
 """Letters of a word that names a row: longer ones are remarks."""
 
+MIDNIGHT = " 00:00:00"
+"""How a day ends that was read as a moment."""
+
 COVARIANCE = (
     "The table is symmetric, as a matrix of covariances or correlations is, but its rows were taken for samples. "
     "For components of such a matrix: orthoprox fit sparse-pca with --covariance."
@@ -62,8 +65,8 @@ class Choice:
 
 def clean(raw: Raw, choice: Choice, words: Sequence[str] = ()) -> Table:
     """The numbers of a table, and what was left out of it; ``words`` stand for empty cells."""
-    if words:
-        raw = replace(raw, columns={name: without_words(column, words) for name, column in raw.columns.items()})
+    blank = [*BLANK, *words]
+    raw = replace(raw, columns={name: without_words(column, blank) for name, column in raw.columns.items()})
     table = _of_matrix(raw, choice) if raw.matrix is not None else _of_columns(raw, choice)
     table = without_numbers(table, [parse(word, raw.decimal) for word in words])
     if choice.transpose:
@@ -206,6 +209,8 @@ def _labels(raw: Raw, index: str | None) -> tuple[tuple[str, ...], str]:
         return raw.labels or tuple(str(row) for row in raw.rows), raw.labels_name if raw.labels else "row"
     series = raw.columns[index].astype(object)
     words = [str(item) if there else "" for item, there in zip(series, series.notna(), strict=True)]
+    if all(word.endswith(MIDNIGHT) for word in words if word):
+        words = [word.removesuffix(MIDNIGHT) for word in words]
     return tuple(words), index
 
 

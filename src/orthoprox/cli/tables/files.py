@@ -13,9 +13,10 @@ from orthoprox._extras import extra
 from orthoprox._fields import replace
 from orthoprox.blocks.hdf5 import Hdf5Blocks
 from orthoprox.cli.tables.layout import distinct_names, empty_rows, find_layout
+from orthoprox.cli.tables.numbers import BLANK, find_decimal
 from orthoprox.cli.tables.places import count, listed
 from orthoprox.cli.tables.table import Raw, Reading
-from orthoprox.cli.tables.text import open_text
+from orthoprox.cli.tables.text import open_text, words_of
 from orthoprox.datasets import DataDamaged, read_matrix
 from orthoprox.maps.sparse import is_sparse
 
@@ -40,7 +41,7 @@ def read_sheet(path: Path, reading: Reading) -> Raw:
     with book:
         sheets = [str(name) for name in book.sheet_names]
         name = _sheet(sheets, reading.sheet)
-        frame = pandas.read_excel(book, sheet_name=name, header=None, na_values=list(reading.missing_words))
+        frame = pandas.read_excel(book, sheet_name=name, header=None, na_values=[*BLANK, *reading.missing_words])
     if frame.empty:
         more = f" It has the sheets {listed(map(repr, sheets))}; --sheet names one." if len(sheets) > 1 else ""
         raise DataDamaged(f"The sheet {name!r} of {path.name} is empty.{more}")
@@ -64,12 +65,13 @@ def read_sheet(path: Path, reading: Reading) -> Raw:
         if not word.startswith("column ") or frame.iloc[:, j].notna().any()
     }
     numbers = {word: j + 1 for j, word in enumerate(layout.names)}
-    return Raw(columns, rows, numbers, {"sheet": name, "header": layout.header}, tuple(notes))
+    decimal = reading.decimal or find_decimal(words_of(columns.values()), None)
+    return Raw(columns, rows, numbers, {"sheet": name, "header": layout.header}, tuple(notes), decimal)
 
 
 def _as_words(record: list[str]) -> list[str]:
-    """Cells as a file of text has them: a header of years is read as 1990.0."""
-    return [word.removesuffix(".0") for word in record]
+    """Cells as a file of text has them: a header of years is read as 1990.0, one of days with an hour."""
+    return [word.removesuffix(".0").removesuffix(" 00:00:00") for word in record]
 
 
 def _sheet(sheets: list[str], wanted: str | None) -> str:
@@ -111,7 +113,7 @@ def read_arrow(path: Path, reading: Reading) -> Raw:
             raise
         words = " ".join(str(error).split()).rstrip(".")
         raise DataDamaged(f"{path} cannot be read as {path.suffix} ({words}). Save it again.") from error
-    return _of_frame(frame, path)
+    return _of_frame(frame, path, reading)
 
 
 def _feather(path: Path) -> Any:
@@ -124,7 +126,7 @@ def _feather(path: Path) -> Any:
             return stream.read_pandas()
 
 
-def _of_frame(frame: Any, path: Path) -> Raw:
+def _of_frame(frame: Any, path: Path, reading: Reading) -> Raw:
     """The columns of a frame, with an index that has something to say as the first."""
     index = None
     if frame.index.nlevels > 1 or not frame.index.equals(type(frame.index)(range(len(frame)))):
@@ -136,7 +138,8 @@ def _of_frame(frame: Any, path: Path) -> Raw:
     names, notes = distinct_names([str(name) for name in frame.columns])
     columns = {name: frame.iloc[:, j] for j, name in enumerate(names)}
     rows, numbers = np.arange(len(frame)) + 2, {name: j + 1 for j, name in enumerate(names)}
-    return Raw(columns, rows, numbers, {}, tuple(notes), index=names[0] if index else None)
+    decimal = reading.decimal or find_decimal(words_of(columns.values()), None)
+    return Raw(columns, rows, numbers, {}, tuple(notes), decimal, index=names[0] if index else None)
 
 
 def read_annotated(path: Path, reading: Reading) -> Raw:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-BLANK = ("?", "-", "--", ".", "..", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#N/A", "\x1a")
-"""What stands for nothing in many tables, beyond what pandas knows; the last is how DOS ends a file."""
+BLANK = (
+    *("", "?", "-", "--", ".", "..", "NULL", "null", "None", "NaN", "nan", "NAN"),
+    *("NA", "N/A", "n/a", "na", "Na", "N.A.", "n.a."),
+    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#N/A", "\x1a"),
+)
+"""What stands for nothing in many tables, some of it known to pandas; the last is how DOS ends a file."""
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 _SIGNS = re.compile(r"[%€$£¥₹‰]|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF)\b")
 _GROUPED = {  # thousands are apart by one sign throughout: a telephone number is none; nor do they begin with a zero

@@ -75,7 +75,7 @@ def read_text(path: Path, reading: Reading) -> Raw:
             )
         raise DataDamaged(f"{path} has names and no rows below them. Export the table again.")
     frame = read_frame(path, encoding, separator, layout, reading)
-    decimal = reading.decimal or find_decimal(_words(frame), separator)
+    decimal = reading.decimal or find_decimal(words_of(frame[j] for j in frame.columns), separator)
     if decimal == ",":
         frame = read_frame(path, encoding, separator, layout, reading, dtype=str)
     names, rows = dict(enumerate(layout.names)), layout.first + 1 + np.arange(len(frame))
@@ -234,8 +234,8 @@ def _open(path: Path) -> Any:
     return OPENERS.get(path.suffix.lower(), open)(path, "rb")
 
 
-def _words(frame: Any) -> Iterator[list[str]]:
+def words_of(columns: Iterable[Any]) -> Iterator[list[str]]:
     """The first words of every column that pandas did not take for numbers."""
-    for j in frame.columns:
-        if frame[j].dtype.kind not in "biufcM":
-            yield [word for word in frame[j].dropna().head(WORDS) if isinstance(word, str)]
+    for column in columns:
+        if column.dtype.kind not in "biufcM":
+            yield [word for word in column.dropna().head(WORDS) if isinstance(word, str)]
