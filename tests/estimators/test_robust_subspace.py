@@ -1,10 +1,13 @@
 """RobustSubspace and DualPCP: planted subspaces, their centre, and who is an outlier."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_outliers_fit_predict, check_outliers_train
 
 from draws import contaminated, sine, sparse
@@ -154,14 +157,30 @@ def test_the_solver_is_what_was_asked_for():
     assert isinstance(default.result_.solver, Reweighting) and isinstance(other.result_.solver, OADMM)
     assert other.objective_ == pytest.approx(default.objective_, rel=1e-5)
     assert np.linalg.norm(other.components_ @ U.T, 2) < 1e-5
-    wide = DualPCP(n_components=1, center=None, tol=1e6).fit(np.random.default_rng(1).standard_normal((30, 600)))
+    wide = DualPCP(n_components=1, center=None, tol=1e6)
+    with pytest.warns(UserWarning, match="^DualPCP: A subspace of 599 dimensions contains any 30 samples"):
+        wide.fit(np.random.default_rng(1).standard_normal((30, 600)))
     assert isinstance(wide.result_.solver, OADMM)
+
+
+@pytest.mark.parametrize("center", ["affine", "mean", None])
+def test_samples_that_any_subspace_contains_are_told(center, rng):
+    X = rng.standard_normal((9, 8))
+    few = 4 if center is None else 5  # that many samples always lie in a subspace of four dimensions
+    for model in (RobustSubspace(4, center=center), DualPCP(4, center=center)):
+        with pytest.warns(UserWarning, match=f"A subspace of 4 dimensions contains any {few} samples"):
+            assert not np.any(model.fit(X[:few]).outliers_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X[: few + 1])
 
 
 NOTHING = [np.zeros((5, 4)), np.ones((6, 4)), np.arange(4.0)[None, :], np.eye(4)]
 NOTHING.append(1e-150 * np.outer(np.arange(1.0, 8.0), [1.0, -2.0, 0.5, 3.0]))
 
 
+@pytest.mark.filterwarnings("ignore:.* A subspace of 2 dimensions contains any")
 @pytest.mark.parametrize("X", NOTHING)
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_samples_with_nothing_to_find_give_no_nan(X, kind):

@@ -33,7 +33,12 @@ from orthoprox import (
 from orthoprox.estimators import _stages
 from orthoprox.maps import Matrix, Sparse
 
-OF_DATA = ("farther from the origin", "Features differ much in spread", "more than the rank of the data")
+OF_DATA = (
+    "farther from the origin",
+    "Features differ much in spread",
+    "more than the rank of the data",
+    "says nothing of others",
+)
 OWN_END = (Status.CONVERGED, Status.STALLED)
 UNITS: dict[Any, tuple[float, ...]] = {
     np.float64: (1.0, 0.3, 1e-8, 1e8, 1e-150, 1e150),

@@ -64,6 +64,10 @@ class RobustTransformer(OrthogonalTransformer):
     def _dimension(self, n_features: int) -> int:
         """The dimension of the affine subspace whose centre is sought."""
 
+    def _subspace_dimension(self, n_features: int) -> int:
+        """That of the subspace that is fitted."""
+        return self._dimension(n_features)
+
     @abc.abstractmethod
     def _canonical(self, X: Array, inliers: Samples) -> Array:
         """The solution in its canonical basis and order."""
@@ -119,7 +123,19 @@ class RobustTransformer(OrthogonalTransformer):
     def _resolve_solver(self, solver: str | Solver[Any]) -> Solver[Any]:
         return Reweighting() if solver == Reweighting.name else super()._resolve_solver(solver)
 
+    def _warn_if_few(self, data: Samples) -> None:
+        """Warn if there are so few samples that a subspace contains them whatever they are."""
+        m, d = data.n_samples, self._subspace_dimension(data.n_features)
+        if m <= d + (self.center is not None):
+            warn_caller(
+                f"{type(self).__name__}: A subspace of {d} dimensions contains any "
+                f"{'sample' if m == 1 else f'{m} samples'}, so the one found says nothing of others, and none of these "
+                "can be an outlier. It takes more samples.",
+                UserWarning,
+            )
+
     def _store(self, data: Samples, result: Result[Any]) -> None:
+        self._warn_if_few(data)
         distances, threshold = self._judge(data, result.X)
         V = self._canonical(result.X, data.take(distances <= threshold))
         self.components_ = np.ascontiguousarray((V * choose_signs(V)).T) + 0.0

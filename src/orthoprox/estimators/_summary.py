@@ -112,9 +112,9 @@ class SparsePCASummary:
 
     def _title(self) -> str:
         r, n = self.components.shape
-        kind = "standardised features" if self.standardised else "features"
+        kind = "standardised feature" if self.standardised else "feature"
         nonzero = np.count_nonzero(self.components)
-        return f"{_number(r, 'component')} of {n} {kind}, {nonzero} of {n * r} loadings nonzero"
+        return f"{_number(r, 'component')} of {_number(n, kind)}, {nonzero} of {n * r} loadings nonzero"
 
     def _below(self) -> list[str]:
         kept, r = float(np.sum(self.share)), len(self.components)

@@ -120,7 +120,10 @@ class DualPCP(RobustTransformer):
 
     def _dimension(self, n_features: int) -> int:
         # Each round of the affine centre takes all eigenvectors; the geometric median, of dimension 0, takes none.
-        return max(n_features - self.n_components, 0) if n_features <= MAX_FORMED else 0
+        return self._subspace_dimension(n_features) if n_features <= MAX_FORMED else 0
+
+    def _subspace_dimension(self, n_features: int) -> int:
+        return max(n_features - int(self.n_components), 0)
 
     def _problem(self, data: Samples) -> Problem:
         return dual_pcp(data.B, codimension=self.n_components, normalize=self.normalize)
