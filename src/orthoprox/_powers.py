@@ -56,7 +56,10 @@ def column_exponents(X: Any) -> Array:
 def times_power(X: Any, e: int) -> Any:
     """X times 2^e, a new array or sparse matrix: exact, but infinite or zero beyond the range of its float type."""
     if not isinstance(X, np.ndarray) and not _is_sparse(X):
-        return X * 2.0 ** (e // 2) * 2.0 ** (e - e // 2)  # the whole power may be beyond the range
+        parts = max(2, math.ceil(abs(e) / 1000))  # the whole power may be beyond the range
+        for i in range(parts):
+            X = X * 2.0 ** ((i + 1) * e // parts - i * e // parts)
+        return X
     with np.errstate(over="ignore", under="ignore"):
         if not _is_sparse(X):
             return np.ldexp(X, e)

@@ -121,3 +121,10 @@ def test_l1_begins_where_its_smoothed_form_ends(C, monkeypatch):
     OrthogonalDictionaryLearning(objective="l1", n_init=2, random_state=0).fit(C @ ATOMS)
     assert [name for name, _ in starts] == ["Huber", "L1"] * 2
     assert all(matched(ATOMS @ X0) < 0.05 for _, X0 in starts[1::2])
+
+
+@pytest.mark.parametrize("size", [1e150, 1e305, 1e-150, 1e-305])
+def test_fourth_powers_beyond_the_range_are_infinite_or_zero(size):
+    X = size * np.random.default_rng(0).standard_normal((20, 4))
+    learned = OrthogonalDictionaryLearning(2, objective="l4", random_state=0).fit(X)
+    assert learned.objective_ == (-np.inf if size > 1 else 0) and np.all(np.isfinite(learned.components_))
