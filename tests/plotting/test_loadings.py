@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -198,3 +199,13 @@ def test_classes_are_told_apart_without_colour(scores):
     assert np.array_equal(yes.get_offsets(), scores[::2, :2]) and np.array_equal(no.get_offsets(), scores[1::2, :2])
     shapes = [collection.get_paths()[0].vertices for collection in (no, yes)]
     assert shapes[0].shape != shapes[1].shape
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-310])
+def test_a_biplot_takes_scores_of_any_size(size):
+    scores = size * np.random.default_rng(0).standard_normal((9, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = biplot(np.eye(2, 3), scores, ["a", "b", "c"], ax=Figure().gca())
+        ax.figure.canvas.draw()
+    assert len([text for text in ax.texts if text.get_text()]) == 2

@@ -78,9 +78,9 @@ def biplot(
     points, arrows = S[:, list(pair)], V[list(pair)].T
     ax = axes(ax, 5.5, 5.0)
     _scatter(ax, points, classes)
-    lengths = np.linalg.norm(arrows, axis=1)
+    lengths = np.hypot(*arrows.T)
     shown = [int(j) for j in np.argsort(-lengths, kind="stable")[:top] if lengths[j] > 0]
-    farthest = float(np.linalg.norm(points, axis=1).max())
+    farthest = float(np.hypot(*points.T).max())  # without squares, which may be beyond the range
     scale = ARROWS * (farthest or 1.0) / (float(lengths.max()) or 1.0)
     ax.update_datalim(1.15 * scale * arrows[shown] if shown else [(0, 0)])
     ax.autoscale_view()
