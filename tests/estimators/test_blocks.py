@@ -126,5 +126,7 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="RobustSubspace needs all samples in memory: these take .* GB"):
         RobustSubspace(2).fit(open_rows(samples()))
     (tmp_path / "x.csv").write_text("1,2\n")
-    with pytest.raises(ValueError, match="is not read in blocks: its name must end in"):
+    with pytest.raises(
+        ValueError, match="is not read in blocks: its name must end in .* first, as with pandas.read_csv"
+    ):
         SparsePCA().fit(tmp_path / "x.csv")

@@ -113,6 +113,7 @@ TYPES = [
     *((fit(SparsePCA(r)), "a whole number or a share of the variance between 0 and 1") for r in (1.0, 1.5, "most")),
     (covariance(csr_array(np.eye(3))), "dense data is required"),
     (covariance(np.eye(2), 3.5), "whole number"),
+    (fit(SparsePCA(1), polars.LazyFrame(HOLES)), r"a LazyFrame has none yet: give X.collect\(\)"),
     (lambda: sparse_pca_path(X, n_nonzero=4), r"a sequence of numbers, as in \[6, 12, 24\]; given 4"),
     (lambda: sparse_pca_path(X, weight=1.0), "weight cannot be given"),
     (fit(RangeICA(order=0.6)), "share of the samples"),

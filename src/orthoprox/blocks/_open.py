@@ -90,7 +90,8 @@ def _of_path(path: Path, block: int) -> BlockSource:
         return NpzBlocks(parts)
     raise ValueError(
         f"{path} is not read in blocks: its name must end in {', '.join(ENDINGS)}, or it must be a folder of .parquet "
-        "or .npz files."
+        "or .npz files. Read a table of text or a workbook first, as with pandas.read_csv, or give it to the command "
+        "orthoprox fit."
     )
 
 

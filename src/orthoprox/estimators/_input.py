@@ -188,6 +188,7 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
         from orthoprox.estimators._blocks import gather
 
         X = gather(estimator, X)
+    refuse_lazy(X)
     refuse_times(X)
     refuse_masks(X)
     try:
@@ -226,6 +227,12 @@ def refuse_words(X: Any, error: Exception) -> None:
     columns = _non_numeric_columns(X)
     if columns:
         raise ValueError(_not_numbers(columns)) from error
+
+
+def refuse_lazy(X: Any) -> None:
+    """Raise a sentence on a frame that is not there yet."""
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise TypeError(f"X must hold numbers, and a {type(X).__name__} has none yet: give X.collect().")
 
 
 def refuse_times(X: Any) -> None:
