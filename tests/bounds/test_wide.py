@@ -13,7 +13,7 @@ from orthoprox.bounds import _threshold as threshold
 from orthoprox.bounds import certify, variance_bound
 from orthoprox.bounds._eigen import largest_block, rough_sum
 from orthoprox.bounds._source import Scaled, covariance_of
-from orthoprox.bounds._threshold import Limits, entries_above, shrink
+from orthoprox.bounds._threshold import entries_above, large_entries, shrink, shrink_stored
 from orthoprox.covariance import DenseCovariance, SampleCovariance
 
 
@@ -25,9 +25,9 @@ def samples(rng, m=60, n=400):
 @pytest.fixture
 def as_if_wide(monkeypatch):
     """Let a few hundred features count as many."""
-    for name in ("orthoprox.bounds._threshold", "orthoprox.bounds.variance_bound"):
-        monkeypatch.setattr(sys.modules[name], "FEW", 100)
-    monkeypatch.setattr(sys.modules["orthoprox.bounds.variance_bound"], "_FANTOPE", 100)
+    monkeypatch.setattr(sys.modules["orthoprox.bounds._threshold"], "FEW", 100)
+    for name in ("STORED", "_FANTOPE"):
+        monkeypatch.setattr(sys.modules["orthoprox.bounds.variance_bound"], name, 100)
     monkeypatch.setattr(sys.modules["orthoprox.bounds._threshold"], "_CHUNK", 7)
 
 
@@ -70,8 +70,8 @@ def test_samples_and_matrices_have_the_same_bound(rng, as_if_wide, effort, make)
 def test_the_wide_search_is_as_good_as_the_narrow_one(rng, monkeypatch):
     X = samples(rng)
     narrow = variance_bound(np.cov(X.T), 3, n_nonzero=12, effort="fast").value
-    for name in ("orthoprox.bounds._threshold", "orthoprox.bounds.variance_bound"):
-        monkeypatch.setattr(sys.modules[name], "FEW", 399)
+    monkeypatch.setattr(sys.modules["orthoprox.bounds._threshold"], "FEW", 399)
+    monkeypatch.setattr(sys.modules["orthoprox.bounds.variance_bound"], "STORED", 399)
     assert variance_bound(np.cov(X.T), 3, n_nonzero=12, effort="fast").value == pytest.approx(narrow, rel=5e-3)
 
 
@@ -136,11 +136,35 @@ def test_every_way_to_the_entries_of_a_covariance_agrees(rng, make, centred):
 
 
 def test_the_level_of_small_blocks_is_the_least_of_its_grid(rng):
-    kept, floor = entries_above(Scaled.of(covariance_of(samples(rng))), 1e-3, 10**9)[0], 1e-3
+    large = large_entries(Scaled.of(covariance_of(samples(rng))), 1e-3, 10**9)
+    assert large.fit(400) and not large.fit(300)
     for block in (300, 100, 40, 7):
-        lam = threshold._with_small_blocks(kept, floor, Limits(np.inf, 10**9, block))
-        assert largest_block(shrink(kept, lam - floor)) <= block
-        assert lam == pytest.approx(1.1 * floor) or largest_block(shrink(kept, lam / 1.1 * (1 - 1e-9) - floor)) > block
+        found = threshold._with_small_blocks(large, block)
+        assert largest_block(found.clipped()[0]) <= block
+        below = found.lam / threshold._CLOSER
+        assert below < 1.001e-3 or largest_block(large.above(below).clipped()[0]) > block
+
+
+def test_entries_above_a_level_are_the_same_from_wherever_they_come(rng):
+    C = Scaled.of(np.cov(samples(rng).T))
+    (A, rows), (B, there) = entries_above(C, 0.1, 10**9), large_entries(C, 0.01, 10**9).above(0.1).clipped()
+    assert np.array_equal(rows, there) and np.array_equal(A.toarray(), B.toarray())
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.2, 0.5, 2.0])
+def test_a_stored_matrix_is_sparse_where_little_is_left(rng, lam):
+    C = np.corrcoef(rng.standard_normal((150, 150)))
+    A = shrink_stored(C, lam)
+    assert sparse.issparse(A) == (lam > 0.1)
+    np.testing.assert_array_equal(A.toarray() if sparse.issparse(A) else A, shrink(C, lam))
+
+
+def test_rows_that_are_alone_have_their_part_in_a_rough_sum(rng):
+    A = np.diag(np.arange(1.0, 201.0))
+    A[3:150, 3:150] += 0.1 * rng.standard_normal((147, 147))
+    A = (A + A.T) / 2
+    for r in (2, 60):
+        assert rough_sum(sparse.csr_array(A), r) == pytest.approx(np.linalg.eigvalsh(A)[-r:].sum(), rel=1e-3)
 
 
 def test_blocks_are_those_that_a_walk_over_neighbours_finds(rng):

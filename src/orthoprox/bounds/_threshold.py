@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from orthoprox._fields import cached_property
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.bounds._eigen import largest_block, rough_sum
@@ -18,7 +19,7 @@ from orthoprox.bounds._source import Scaled
 sparse: Any = scipy.sparse
 _EPS = float(np.finfo(np.float64).eps)
 FEW = 1500
-"""Up to this many features all of C is stored, and up to this many rows a connected block is decomposed."""
+"""Up to this many rows a connected block is decomposed."""
 _DENSE = 120  # up to this order an eigenvalue costs next to nothing
 _ENTRIES = 3_000_000  # a thresholded matrix with more entries is not collected: a larger lam does it
 _FIRST = 200  # features that say where to begin,
@@ -29,7 +30,7 @@ _CHUNK = 256  # columns of C at a time
 _ALIKE = 0.7  # of the largest variance among columns that are computed together
 _PROBES = 50  # columns that tell how much is above a lam
 _RISE = 1.2  # of lam, where too much is above it all the same,
-_CLOSER = 1.1  # and where blocks are too large
+_CLOSER = 1.01  # and where blocks are too large
 _LOWER = 0.95  # a lam that is hardly lower than the last one is not worth a step
 _RATIO = math.sqrt(0.5)  # between one lam and the next in the first search
 _LEVELS = 12
@@ -54,20 +55,59 @@ class Limits:
         block = FEW if math.isinf(work) else min(FEW, round((work / _EIGENVALUES) ** (1 / 3)))
         return cls(work, min(_ENTRIES, block**2), block)
 
-    def allow(self, kept: Any) -> bool:
-        """Whether entries above a lam, None where there are too many, fall into blocks that are small enough."""
-        return kept is not None and (kept.shape[0] <= self.block or largest_block(kept) <= self.block)
+
+@dataclass(frozen=True, eq=False)
+class Large:
+    """The entries of C that are larger than a level, in size: of each pair one, above the diagonal, row by row."""
+
+    lam: float
+    values: Array
+    i: Array
+    j: Array
+    order: Array
+    """The features to which rows and columns belong."""
+
+    def above(self, lam: float) -> Large:
+        """Those that are larger than a higher level."""
+        there = np.flatnonzero(np.abs(self.values) > lam)
+        return Large(lam, self.values[there], self.i[there], self.j[there], self.order)
+
+    def fit(self, block: int) -> bool:
+        """Whether no connected block has more rows than that."""
+        n = len(self.order)
+        neighbours = np.bincount(self.i, minlength=n) + np.bincount(self.j, minlength=n)
+        if np.max(neighbours) > block + 1:  # of which a row itself may be two
+            return False
+        return n <= block or largest_block(self._half(self.values, np.arange(n), n)) <= block
+
+    def clipped(self) -> tuple[Any, Array]:
+        """C - clip(C, -lam, lam) on the rows where it is not zero, sparse, and these rows."""
+        there = np.zeros(len(self.order), dtype=bool)
+        there[self.i] = there[self.j] = True
+        used = np.flatnonzero(there)
+        A = self._half(shrink(self.values, self.lam), np.cumsum(there) - 1, len(used))
+        return sparse.csr_array(A + A.T - sparse.diags_array(A.diagonal())), self.order[used]
+
+    def _half(self, values: Array, place: Array, n: int) -> Any:
+        starts = np.concatenate([[0], np.cumsum(np.bincount(place[self.i], minlength=n))])
+        return sparse.csr_array((values, place[self.j], starts), shape=(n, n))
 
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """A level, and C less C clipped there, on the rows where that is not zero."""
+    """The entries above a level, and whether blocks are too large below it."""
 
-    lam: float
-    kept: Any
-    rows: Array
-    rounded: bool = False
-    """Whether it was made from C clipped below, so that entries are rounded twice."""
+    large: Large
+    limited: bool = False
+
+    @property
+    def lam(self) -> float:
+        return self.large.lam
+
+    @cached_property
+    def kept(self) -> Any:
+        """C less C clipped at the level, on the rows where that is not zero."""
+        return self.large.clipped()[0]
 
 
 def shrink(A: Any, lam: float) -> Any:
@@ -80,6 +120,19 @@ def shrink(A: Any, lam: float) -> Any:
     return A
 
 
+def shrink_stored(C: Array, lam: float, sizes: Array | None = None) -> Any:
+    """The same of a stored matrix; sparse where that has few entries. The sizes of entries may be known."""
+    n, sizes = len(C), np.abs(C) if sizes is None else sizes
+    if n <= _DENSE:
+        return shrink(C, lam)
+    there = np.flatnonzero(sizes.ravel() > lam)
+    if len(there) >= C.size // 8:
+        return shrink(C, lam)
+    starts = np.searchsorted(there, n * np.arange(n + 1))
+    columns = there - n * np.repeat(np.arange(n), np.diff(starts))
+    return sparse.csr_array((shrink(C.ravel()[there], lam), columns, starts), shape=C.shape)
+
+
 def penalty(lam: float, allowance: Allowance) -> float:
     """Lam times the number of nonzeros, rounded up."""
     return lam * allowance.total * (1 + 2 * _EPS)
@@ -88,13 +141,12 @@ def penalty(lam: float, allowance: Allowance) -> float:
 def best_clip(C: Array, allowance: Allowance) -> float:
     """A lam for which the bound of a stored matrix is small."""
 
-    def bound(lam: float) -> float:
-        A = shrink(C, lam)
-        if len(C) > _DENSE and np.count_nonzero(A) < A.size // 8:
-            A = sparse.csr_array(A)
-        return rough_sum(A, allowance.r) + lam * allowance.total
+    sizes = np.abs(C)
 
-    top = float(np.max(np.abs(C)))
+    def bound(lam: float) -> float:
+        return rough_sum(shrink_stored(C, lam, sizes), allowance.r) + lam * allowance.total
+
+    top = float(np.max(sizes))
     lams = [top * _RATIO**level for level in range(_LEVELS)]
     return search(bound, [*lams, 0.0], _SECTIONS if len(C) <= _DENSE else _SECTIONS // 2)
 
@@ -115,15 +167,14 @@ def best_clip_wide(C: Scaled, allowance: Allowance, limits: Limits, known: float
             return None
         clip = _within(C, floor, limits)
         floor = max(_RISE * floor, _quantile(C, limits.kept)) if clip is None else floor
-    if clip.rounded and _least_bound(C, clip.lam, allowance) >= known:  # blocks are too large below
+    if clip.limited and _least_bound(C, clip.lam, allowance) >= known:
         return None
     while True:
         lam, lower = _best_above(clip, top, allowance), max(clip.lam * _RATIO, least)
         falling = lam * _RATIO < clip.lam and lower < clip.lam  # the best is at the lower end, or next to it
-        below = _within(C, lower, limits) if falling else None
+        below = _within(C, lower, limits) if falling and not clip.limited else None
         if below is None or below.lam > _LOWER * clip.lam:
-            exact = lam == clip.lam and not clip.rounded
-            return clip if exact else Clip(lam, *entries_above(C, lam, limits.kept))
+            return clip if lam == clip.lam else Clip(clip.large.above(lam))
         clip = below
 
 
@@ -143,23 +194,25 @@ def _quantile(C: Scaled, most: int) -> float:
 
 def _within(C: Scaled, lam: float, limits: Limits) -> Clip | None:
     """C clipped at lam, or above it where blocks are too large; None where there are too many entries."""
-    kept, rows = entries_above(C, lam, limits.kept)
-    if kept is None or limits.allow(kept):
-        return None if kept is None else Clip(lam, kept, rows)
-    above = _with_small_blocks(kept, lam, limits)
-    return Clip(above, shrink(kept, above - lam), rows, rounded=True)
+    large = large_entries(C, lam, limits.kept)
+    if large is None or large.fit(limits.block):
+        return None if large is None else Clip(large)
+    return Clip(_with_small_blocks(large, limits.block), limited=True)
 
 
-def _with_small_blocks(kept: Any, floor: float, limits: Limits) -> float:
-    """A level above a floor at which blocks are small enough: the least of floor * _CLOSER**i, by bisection."""
-    low, high = 0, 1
-    while not limits.allow(shrink(kept, (_CLOSER**high - 1) * floor)):
-        low, high = high, 2 * high
+def _with_small_blocks(large: Large, block: int) -> Large:
+    """The entries above a level at which blocks are small enough: the least of lam * _CLOSER**i, by bisection."""
+    lam, low, high = large.lam, 0, 1
+    while not (found := large.above(_CLOSER**high * lam)).fit(block):
+        low, high, large = high, 2 * high, found
     while high - low > 1:
         middle = (low + high) // 2
-        fits = limits.allow(shrink(kept, (_CLOSER**middle - 1) * floor))
-        low, high = (low, middle) if fits else (middle, high)
-    return floor * _CLOSER**high * (1 + 4 * _EPS)  # where rounding in between leaves no more
+        part = large.above(_CLOSER**middle * lam)
+        if part.fit(block):
+            high, found = middle, part
+        else:
+            low, large = middle, part
+    return found
 
 
 def _best_above(clip: Clip, top: float, allowance: Allowance) -> float:
@@ -193,37 +246,36 @@ def least_level(C: Scaled, work: float) -> float:
 
 
 def entries_above(C: Scaled, lam: float, limit: float) -> tuple[Any, Array]:
-    """C - clip(C, -lam, lam) on the rows where it is not zero, sparse, and these rows; None where there is too much.
+    """C - clip(C, -lam, lam) on the rows where it is not zero, sparse, and these rows; None where there is too much."""
+    large = large_entries(C, lam, limit)
+    return (None, np.empty(0, dtype=int)) if large is None else large.clipped()
+
+
+def large_entries(C: Scaled, lam: float, limit: float) -> Large | None:
+    """The entries that are larger than lam; None where there are more than a limit.
 
     As abs(C_ij) <= sqrt(C_ii C_jj), an entry above lam has a variance above lam in its row or column. So only these
-    columns are computed, and of them only rows whose variance is large enough. A safety factor covers the rounding of
+    rows are computed, and of them only columns whose variance is large enough. A safety factor covers the rounding of
     the variances.
     """
     variance = C.diagonal * (1 + 1e-9) + C.error
     order = np.argsort(-variance, kind="stable")
     variance = variance[order]
-    parts: list[tuple[Array, Array, Array]] = []
+    none = np.empty(0, dtype=int)
+    parts: list[tuple[Array, Array, Array]] = [(np.empty(0), none, none)]
     begin, heads = 0, int(np.count_nonzero(variance > lam))
     while begin < heads:
         last = int(np.count_nonzero(variance * variance[begin] > lam * lam))
-        alike = int(np.count_nonzero(variance > _ALIKE * variance[begin]))  # which need about as many rows
+        alike = int(np.count_nonzero(variance > _ALIKE * variance[begin]))  # which need about as many columns
         end = min(begin + _CHUNK, max(alike, begin + _CHUNK // 8), heads)
-        part = C.cross(order[begin:last], order[begin:end])  # pairs with a larger variance were looked at before
-        i, j = np.nonzero(np.abs(part) > lam)
-        i, j = i[i >= j], j[i >= j]  # each pair once
-        parts.append((shrink(part[i, j], lam), i + begin, j + begin))
+        part = C.cross(order[begin:end], order[begin:last])  # pairs with a larger variance were looked at before
+        i, j = np.nonzero(np.triu(np.abs(part) > lam))
+        parts.append((part[i, j], i + begin, j + begin))
         begin = end
         if 2 * sum(len(i) for _, i, _ in parts) > limit:
-            return None, order[:0]
-    if not parts:
-        return sparse.csr_array((0, 0)), order[:0]
+            return None
     values, i, j = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
-    there = np.zeros(C.n, dtype=bool)
-    there[i] = there[j] = True
-    used, place = np.flatnonzero(there), np.cumsum(there) - 1
-    i, j = place[i], place[j]
-    A = sparse.coo_array((values, (i, j)), shape=(len(used), len(used)))
-    return sparse.csr_array(A + A.T - sparse.diags_array(A.diagonal())), order[used]
+    return Large(lam, values, i, j, order)
 
 
 def search(bound: Callable[[float], float], points: list[float], sections: int) -> float:

@@ -21,13 +21,15 @@ from orthoprox.bounds._incumbent import Incumbent
 from orthoprox.bounds._levels import best_levels, levels_value
 from orthoprox.bounds._source import Scaled
 from orthoprox.bounds._supports import all_supports, count_supports, descend, peaks_of, upper_values_on
-from orthoprox.bounds._threshold import FEW, Clip, Limits, best_clip, best_clip_wide, entries_above, penalty, shrink
+from orthoprox.bounds._threshold import Clip, Limits, best_clip, best_clip_wide, entries_above, penalty, shrink_stored
 from orthoprox.bounds._tree import Case, Tree, tree_value
 from orthoprox.covariance import DeviceCovariance, SampleCovariance
 
 Effort = Literal["fast", "balanced", "thorough"]
 sparse: Any = scipy.sparse
 _EFFORTS = ("fast", "balanced", "thorough")
+STORED = 1000
+"""Up to this many features all of C is formed to compute the value of a level."""
 _FANTOPE = 300  # features up to which the convex relaxation is solved
 _SUPPORTS = 2_000  # supports up to which "balanced" goes through them,
 _MANY_SUPPORTS = 200_000  # and "thorough"
@@ -249,8 +251,8 @@ def _split_value(source: Scaled, bound: VarianceBound, allowance: Allowance, cli
         return upper_sum(G, allowance.r) + allowance.r * len(G) * error  # a norm is at most the order times an entry
     if U is not None and bound.rows is None:
         A: Any = source.dense() - U
-    elif source.n <= FEW and U is None:
-        A = shrink(source.dense(), lam)
+    elif source.n <= STORED and U is None:
+        A = shrink_stored(source.dense(), lam)
     else:
         A = _thresholded(source, lam, bound.rows, U) if clip is None else clip.kept
     return upper_sum(A, allowance.r, zeros=source.n - A.shape[0]) + penalty(largest, allowance)
@@ -290,7 +292,7 @@ def _clipped(source: Scaled, allowance: Allowance, limits: Limits) -> VarianceBo
     clip = best_clip_wide(source, allowance, limits, known)
     if clip is not None:
         found = _proof(
-            source, allowance, "clipped", clip if source.n > FEW else None, lam=float(source.to_data(clip.lam))
+            source, allowance, "clipped", clip if source.n > STORED else None, lam=float(source.to_data(clip.lam))
         )
         best = found if best is None else _smaller(best, found)
     assert best is not None  # without one known, some level has one
