@@ -130,6 +130,7 @@ def test_every_way_to_the_entries_of_a_covariance_agrees(rng, make, centred):
     for covariance in (C, DenseCovariance(exact)):
         np.testing.assert_allclose(covariance.cross(rows, columns), exact[np.ix_(rows, columns)], atol=C.entry_error)
         np.testing.assert_allclose(covariance.block(rows), exact[np.ix_(rows, rows)], atol=C.entry_error)
+    assert C.dense() is C.dense()  # it is kept
     G, error = C.gram()
     np.testing.assert_allclose(G, (X - c) @ (X - c).T / 7, atol=error)
     assert 0 < C.entry_error < 1e-11 and 0 < error < 1e-11 and DenseCovariance(exact).gram() is None

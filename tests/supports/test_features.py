@@ -114,3 +114,20 @@ def test_columns_one_after_the_other_have_the_best_features_of_groups():
 def test_few_columns_are_made_anew_fewer_times():
     every = [Effort(anew=1000).among(r).anew for r in range(1, 7)]
     assert every == sorted(every) and every[1] < every[5] and Effort(anew=5).among(6).anew == 5
+
+
+def test_columns_apart_need_as_many_features_as_entries(rng):
+    C = DenseCovariance(np.cov(rng.standard_normal((60, 12)).T))
+    allowances = Allowances.of([Allowance(12, (4, 4, 4)), Allowance(13, (4, 4, 5)), Allowance(6, (2, 2, 2))])
+    assert one_by_one(C, allowances, np.eye(12)[:, :3]).level.tolist() == [0, 2]
+    assert len(one_by_one(C, allowances.take(np.array([1])), np.eye(12)[:, :3])) == 0
+
+
+@pytest.mark.parametrize("caps", [[20, 20], [10, 200, 30], [1, 20, 3, 150, 50]])
+def test_the_largest_of_each_column_are_chosen_however_many_caps_there_are(rng, caps):
+    sizes = np.round(rng.random((len(caps), 400, 2)), 2)  # with ties, of which the first counts
+    masks = Allowances(2 * np.array(caps), np.array([[cap, cap] for cap in caps])).choose(sizes)
+    for k, cap in enumerate(caps):
+        for j in range(2):
+            first = np.argsort(-sizes[k, :, j], kind="stable")[:cap]
+            assert set(np.flatnonzero(masks[k, :, j])) == set(first)

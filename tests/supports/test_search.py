@@ -363,3 +363,10 @@ def test_equal_features_do_not_count_as_one():
 
 def test_an_effort_shrinks_with_the_size():
     assert Effort(fresh=100).at(400).fresh == 10 and Effort(fresh=100).at(20).fresh == 100
+
+
+def test_masks_that_several_factors_give_are_tried_once():
+    a, b = np.zeros((2, 3, 1), dtype=bool), np.zeros((2, 3, 1), dtype=bool)
+    a[:, 0], b[0, 0], b[1, 2] = True, True, True
+    masks, owners = splices._unequal([a, b, b])
+    assert owners.tolist() == [0, 1, 1] and np.array_equal(masks, np.stack([a[0], a[1], b[1]]))

@@ -10,6 +10,8 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.allowance.allowance import Allowance
 
+_FEW = 3  # different caps for which a partition is quicker than sorting
+
 
 @dataclass(frozen=True, eq=False)
 class Allowances:
@@ -74,7 +76,9 @@ def _largest(sizes: Array, caps: Array) -> Array:
     """Masks of the caps[k, j] largest sizes of column j, shape (N, n, r); of equal ones the first."""
     keys = -np.ascontiguousarray(sizes.transpose(0, 2, 1))
     caps = np.minimum(caps, keys.shape[2])
-    last = np.take_along_axis(np.sort(keys, axis=2), caps[:, :, None] - 1, axis=2)
+    ends = np.unique(caps) - 1
+    sorted_ = np.sort(keys, axis=2) if len(ends) > _FEW else np.partition(keys, ends, axis=2)
+    last = np.take_along_axis(sorted_, caps[:, :, None] - 1, axis=2)
     mask = keys <= last
     many = np.count_nonzero(mask, axis=2) > caps
     if many.any():

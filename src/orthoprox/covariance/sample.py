@@ -12,6 +12,9 @@ from orthoprox._types import Array
 from orthoprox.covariance._base import ENTRY_WORK, Covariance
 from orthoprox.maps.sparse import is_sparse
 
+_KEPT = 1000
+"""Up to this many features all of C is kept once it is formed: a search, its bound and its variances need it."""
+
 
 @dataclass(frozen=True, eq=False)
 class SampleCovariance(Covariance):
@@ -85,10 +88,14 @@ class SampleCovariance(Covariance):
     def product(self, X: Array) -> Array:
         if len(X) > 100 and np.count_nonzero(rows := np.any(X != 0, axis=1)) < len(X) // 4:
             return self._by_columns(np.flatnonzero(rows), X[rows])
+        if not is_sparse(self.B):
+            return np.asarray(self._centred.T @ (self._centred @ X) / self.divisor)
         return self._adjoint(self.B @ X - self.center @ X)
 
     def _by_columns(self, features: Array, X: Array) -> Array:
         """The product with an X that is zero in all other rows."""
+        if not is_sparse(self.B):
+            return np.asarray(self._centred.T @ (self._centred[:, features] @ X) / self.divisor)
         return self._adjoint(self._slice(features) @ X - self.center[features] @ X)
 
     def _slice(self, features: Array) -> Any:
@@ -103,6 +110,8 @@ class SampleCovariance(Covariance):
         return np.asarray((self.B.T @ Y - np.outer(self.center, Y.sum(axis=0))) / self.divisor)
 
     def columns(self, features: Array) -> Array:
+        if not is_sparse(self.B):
+            return self.cross(np.arange(self.n), features)
         return self._by_columns(features, np.eye(len(features), dtype=self.center.dtype))
 
     def restrict(self, features: Array) -> SampleCovariance:
@@ -141,6 +150,13 @@ class SampleCovariance(Covariance):
         return np.asarray(G)
 
     def dense(self) -> Array:
+        return self._dense if self.n <= _KEPT else self._formed()
+
+    @cached_property
+    def _dense(self) -> Array:
+        return self._formed()
+
+    def _formed(self) -> Array:
         if not is_sparse(self.B):
             return np.asarray(self._centred.T @ self._centred / self.divisor)
         every = np.arange(self.n)

@@ -31,14 +31,13 @@ def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 
     variant = np.tile(np.arange(variants), len(allowances))
     caps = -np.sort(-_equal(allowances), axis=1)[level]
     order = np.argsort(-_equal(allowances), axis=1, kind="stable")[level]
+    there = caps.sum(axis=1) <= C.n
+    if not there.any():
+        return at(C, np.zeros((0, C.n, allowances.r)), allowances.take(level[:0]), level[:0])
     Z, free = np.zeros((len(level), C.n, allowances.r)), np.ones((len(level), C.n), dtype=bool)
     sizes, pool = np.linalg.norm(C.product(X), axis=1), _long_columns(C)
     rows, entries = _top(np.abs(C.columns(pool)), min(_SPARE * int(caps.max()), _ENOUGH))
-    there = np.ones(len(level), dtype=bool)
     for j in range(allowances.r):
-        there &= free.sum(axis=1) >= caps[:, j]
-        if not there.any():
-            break
         sums = np.full((len(level), C.n), -1.0)
         left = free[:, rows]
         sums[:, pool] = np.einsum("tf,ktf->kf", entries, left & (np.cumsum(left, axis=1) <= caps[:, j, None, None]))
@@ -113,12 +112,14 @@ def _chosen(C: Covariance, x: Array, place: Array) -> Array:
 
 def _top(columns: Array, most: int) -> tuple[Array, Array]:
     """The rows of the largest entries of each column, and these entries, in falling order."""
-    rows = np.arange(len(columns))[:, None] + np.zeros(columns.shape[1], dtype=int)
-    if most < len(columns):
-        rows = np.argpartition(-columns, most - 1, axis=0)[:most]
-    entries = np.take_along_axis(columns, rows, axis=0)
-    order = np.argsort(-entries, axis=0, kind="stable")
-    return np.take_along_axis(rows, order, axis=0), np.take_along_axis(entries, order, axis=0)
+    n, columns = len(columns), np.ascontiguousarray(columns.T)
+    if most < n:
+        rows = np.argpartition(columns, n - most, axis=1)[:, n - most :]
+        entries = np.take_along_axis(columns, rows, axis=1)
+    else:
+        rows, entries = np.broadcast_to(np.arange(n), columns.shape), columns
+    order = np.argsort(-entries, axis=1, kind="stable")
+    return np.take_along_axis(rows, order, axis=1).T, np.take_along_axis(entries, order, axis=1).T
 
 
 def _long_columns(C: Covariance) -> Array:

@@ -15,7 +15,7 @@ from orthoprox.supports.newton import Slots, maximise, variance
 NONE = np.zeros(0, dtype=int)
 """Nothing said."""
 _ZERO = 1e-9  # an entry this small beside its column is rounding
-_DEPENDENT = 1e-8  # an eigenvalue of a Gram matrix of unit columns that counts as zero
+_RIDGE = 1e-12  # of Gram matrices of unit columns, which may vanish on a support or be dependent there
 _FEASIBLE = 1e-8  # how far from orthonormal a point may be
 _DIGITS = 7  # of values that are compared
 _LEFT = 1e-3  # of a column that is made orthogonal to others: with less, the support does not allow it
@@ -176,11 +176,12 @@ def _one_after_the_other(X: Array, T: Array, lengths: Array) -> tuple[Array, Arr
 
 def _orthogonal(x: Array, R: Array) -> Array:
     """The part of x, shape (N, n), orthogonal to the rows of R, shape (N, q, n), which may vanish or be dependent."""
-    e, V = np.linalg.eigh(R @ R.transpose(0, 2, 1))
-    inverse = np.where(e > _DEPENDENT, 1.0 / np.maximum(e, _DEPENDENT), 0.0)
+    G = R @ R.transpose(0, 2, 1)
+    i = np.arange(G.shape[1])
+    G[:, i, i] += _RIDGE
     for _ in range(2):  # the second time for what rounding leaves
-        y = np.einsum("kij,kj->ki", V, inverse * np.einsum("kij,ki->kj", V, (R @ x[:, :, None])[:, :, 0]))
-        x = x - (y[:, None, :] @ R)[:, 0]
+        y = np.linalg.solve(G, R @ x[:, :, None])
+        x = x - (y.transpose(0, 2, 1) @ R)[:, 0]
     return np.asarray(x)
 
 

@@ -19,8 +19,11 @@ _HYSTERESIS = (1.0, 4.0, 32.0)
 """How many times what an entry costs another one must promise to take its place: the larger, the fewer change."""
 _CLIMB = 1  # power steps after an exchange; the next round goes on
 _TURNS = (5, 12)  # truncated power steps after which a fresh candidate is taken: supports still change
+_MANY = 16  # points, beyond which only one mask of each is tried:
+_ONE = (4.0,)
 _ROUNDS = 30  # of exchanges
 _FRESH = 2  # times as many fresh candidates as at one of several levels
+_BESIDE = 4  # of them at most beside points with equal caps
 _ENTRIES = 40_000  # of all fresh candidates together, so that making them takes a fraction of a second
 _REAL = 1e-5  # of the variance: what a power step may still gain is not an exchange's
 
@@ -43,20 +46,30 @@ def _exchanged(C: Covariance, points: Points, which: Array, allowance: Allowance
     CX = C.products(X)
     values = worth(X, S, CX, C.diagonal)
     gain = np.where((values.owners > 0) | S, 0.0, values.gain)
-    masks = [allowance.choose(np.where(S, factor * values.loss, gain)) for factor in _HYSTERESIS]
-    owner = np.tile(which, len(masks))
-    return climb(C, np.tile(CX, (len(masks), 1, 1)), np.concatenate(masks), _CLIMB, owner)
+    factors = _ONE if len(which) > _MANY else _HYSTERESIS
+    masks, mine = _unequal([allowance.choose(np.where(S, factor * values.loss, gain)) for factor in factors])
+    return climb(C, CX[mine], masks, _CLIMB, which[mine])
+
+
+def _unequal(masks: list[Array]) -> tuple[Array, Array]:
+    """The masks without those that are equal to one before them, and to which point each belongs."""
+    new = [np.ones(len(masks[0]), dtype=bool)]
+    for i, mask in enumerate(masks[1:], 1):
+        new.append(~np.any([np.all(mask == before, axis=(1, 2)) for before in masks[:i]], axis=0))
+    return np.concatenate([mask[n] for mask, n in zip(masks, new, strict=True)]), np.concatenate(
+        [np.flatnonzero(n) for n in new]
+    )
 
 
 def climb(C: Covariance, Z: Array, S: Array, steps: int, owner: Array | None = None) -> tuple[Points, Array]:
     """Power steps on fixed supports from Z; return the points, and whose they are."""
     owner = np.arange(len(Z)) if owner is None else owner
     X, S, there = orthonormalise(Z, S)
-    owner = owner[there]
+    owner, CX = owner[there], C.products(X)
     for _ in range(steps):
-        Y, S, there = orthonormalise(C.products(X), S)
-        X, owner = Y, owner[there]
-    return Points(X, S, np.einsum("kij,kij->k", X, C.products(X))), owner
+        X, S, there = orthonormalise(CX, S)
+        owner, CX = owner[there], C.products(X)
+    return Points(X, S, np.einsum("kij,kij->k", X, CX)), owner
 
 
 def search_splices(
@@ -80,11 +93,11 @@ def search_splices(
     rng : Generator
     progress : Progress
     parts : Points, optional
-        The best points for equal parts of a total, with which the search begins; fresh ones are half as many then.
+        The best points for equal parts of a total, with which the search begins; fresh ones are few then.
     """
     r = allowance.r
     fresh = int(np.clip(_ENTRIES // (C.n * r), 2, _FRESH * effort.fresh))
-    fresh = fresh if parts is None else max(1, fresh // 2)
+    fresh = fresh if parts is None else min(_BESIDE, max(1, fresh // 2))
     turns = np.linalg.qr(rng.standard_normal((fresh, r, r)))[0]
     turns[0] = np.eye(r)
     begun = None if parts is None else at(C, parts.X, allowance)
@@ -105,9 +118,9 @@ def _truncated(C: Covariance, X: Array, allowance: Allowance, caps: Sequence[All
         Y = C.products(X)
         S = allowance.choose(np.abs(Y))
         Z = np.where(S, Y, 0.0)
+        X = polar(Z)
         if i + 1 in _TURNS:
             taken.append(climb(C, Z, S, _CLIMB)[0])
-        X = polar(Z)
     taken.append(at(C, one_by_one(C, Allowances.of(caps), X[0]).X, allowance))
     first = np.argsort(-C.diagonal, kind="stable")[: allowance.r]
     E = np.zeros((1, C.n, allowance.r))

@@ -55,10 +55,10 @@ def _largest_sums(C: Covariance, k: int) -> Array:
 
     No component of k features has a variance above the largest of theirs.
     """
-    sums = np.empty(C.n)
+    sums, every = np.empty(C.n), np.arange(C.n)
     for begin in range(0, C.n, _CHUNK):
         some = np.arange(begin, min(begin + _CHUNK, C.n))
-        sizes = np.abs(C.columns(some).T)
+        sizes = np.abs(C.cross(some, every))
         sums[some] = np.partition(sizes, C.n - k, axis=1)[:, C.n - k :].sum(axis=1)
     return sums
 
