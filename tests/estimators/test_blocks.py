@@ -63,6 +63,13 @@ def test_a_share_of_the_variance_and_too_many_components():
 
 
 @pytest.mark.parametrize("form", [True, False], ids=["formed", "passes"])
+def test_a_share_of_the_variance_is_as_many_components_as_in_memory(form):
+    X = samples(n=8)
+    part = SparsePCA(n_components=0.8).fit(open_rows(X, block=4000, form=form))
+    assert part.n_components_ == SparsePCA(n_components=0.8).fit(X).n_components_
+
+
+@pytest.mark.parametrize("form", [True, False], ids=["formed", "passes"])
 def test_units_float_types_and_constant_features(form):
     X = samples()
     X[:, 4] = 7.1

@@ -8,11 +8,13 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
-from orthoprox import SparsePCA, Status, named
+from orthoprox import Iterations, SparsePCA, Status, named, solve
 from orthoprox.active import greedy
 from orthoprox.allowance import Allowances, resolve_total
 from orthoprox.datasets import load
+from orthoprox.estimators import _exact, _search
 from orthoprox.manifolds import SparseStiefel
+from orthoprox.models import sparse_pca
 from orthoprox.supports import find_components, fresh, search
 from orthoprox.supports.exchange import exchange
 
@@ -256,9 +258,30 @@ def test_a_crowded_search_is_never_worse_than_the_solver_nor_a_total_than_its_pa
     solved = SparsePCA(8, n_nonzero_per_component=6, solver=caps._default_solver()).fit(CROWDED)
     kept = [np.sum(one.explained_variance_) for one in (solved, caps, total)]
     assert kept == sorted(kept) and kept[1] > (1 + 1e-5) * kept[0]  # exchanges have gained
-    monkeypatch.setattr("orthoprox.estimators.sparse_pca.is_crowded", lambda n, allowance: False)
+    monkeypatch.setattr("orthoprox.estimators._search.is_crowded", lambda n, allowance: False)
     alone = SparsePCA(8, n_nonzero=48).fit(CROWDED)
     assert np.sum(alone.explained_variance_) < 0.9 * kept[0]
+
+
+def test_the_last_step_is_taken_from_the_best_alone(monkeypatch):
+    finished, singles = [], lambda C, allowance, *_: fresh.singles(C.diagonal, C.dense(), Allowances.of([allowance]))
+    last = _search.finished
+    monkeypatch.setattr(_search, "finished", lambda *args: finished.append(args[-1].value) or last(*args))
+    both = [np.sum(SparsePCA(8, n_nonzero=48).fit(CROWDED).explained_variance_)]
+    monkeypatch.setattr(search, "_search", singles)  # a search that finds next to nothing
+    count = len(finished)
+    both.append(np.sum(SparsePCA(8, n_nonzero=48).fit(CROWDED).explained_variance_))
+    assert min(finished) >= 0.99 * max(finished) and 1 <= len(finished) - count < 4
+    assert both[1] <= both[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("count", [48, [9, 7, 7, 6, 6, 5, 4, 4]])
+def test_a_start_near_a_solution_keeps_to_the_nonzeros(rng, count):
+    problem = sparse_pca(CROWDED - CROWDED.mean(axis=0), n_components=8, weight=1.0, k=48)
+    X0 = np.linalg.qr(rng.standard_normal((20, 8)))[0]
+    X = _exact.near_count(problem, solve(problem, X0=X0, stop=Iterations(3)), count)
+    assert np.abs(X.T @ X - np.eye(8)).max() < 1e-10 and np.count_nonzero(X) <= 48
+    assert isinstance(count, int) or np.all(np.count_nonzero(X, axis=0) <= count)
 
 
 def test_ctrl_c_in_the_solver_of_a_crowded_search_keeps_what_the_search_has_found(monkeypatch):

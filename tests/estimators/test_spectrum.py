@@ -32,9 +32,19 @@ def test_pairs_are_those_of_the_centred_samples(m, n):
     assert data.to_data(_spectrum.with_norm(data, 3).norm) > values[0]
 
 
-def test_few_samples_are_decomposed_as_a_whole():
-    data = about(np.random.default_rng(0).standard_normal((30, 2000)), np.zeros(2000))
-    assert _spectrum.leading_pairs(data, 2) is None and _spectrum.with_norm(data, 2) is data.B
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(30, 2000), (700, 600)])
+def test_few_samples_or_features_are_decomposed_as_a_whole_and_once(monkeypatch, shape, dtype):
+    calls, eigvalsh = [], np.linalg.eigvalsh
+    monkeypatch.setattr(_spectrum.np.linalg, "eigvalsh", lambda A: calls.append(len(A)) or eigvalsh(A))
+    X = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    data = about(X, np.zeros(shape[1], dtype=dtype))
+    values = np.linalg.svd(data.X.astype(np.float64), compute_uv=False)
+    assert _spectrum.leading_pairs(data, 2) is None
+    norm = _spectrum.with_norm(data, 2).norm
+    assert values[0] <= norm <= values[0] * (1 + 1e5 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(_spectrum.principal_shares(data, 3) * data.total_squares, values[:3] ** 2, rtol=1e-5)
+    assert calls == [min(shape)]
 
 
 def test_a_fit_iterates_once(monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from orthoprox._fields import require
+from orthoprox._fields import cached_property, require
 from orthoprox._types import Array
 from orthoprox.covariance import Covariance, DenseCovariance, SampleCovariance
 
@@ -87,6 +87,10 @@ class Scaled:
 
     def dense(self) -> Array:
         """All of it; for few features only."""
+        return self._dense
+
+    @cached_property
+    def _dense(self) -> Array:
         return self._symmetric(self.source.dense())
 
 

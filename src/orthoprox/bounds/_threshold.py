@@ -30,7 +30,7 @@ _CHUNK = 256  # columns of C at a time
 _ALIKE = 0.7  # of the largest variance among columns that are computed together
 _PROBES = 50  # columns that tell how much is above a lam
 _RISE = 1.2  # of lam, where too much is above it all the same,
-_CLOSER = 1.01  # and where blocks are too large
+_CLOSER = 1.025  # and where blocks are too large
 _LOWER = 0.95  # a lam that is hardly lower than the last one is not worth a step
 _RATIO = math.sqrt(0.5)  # between one lam and the next in the first search
 _LEVELS = 12
@@ -140,7 +140,6 @@ def penalty(lam: float, allowance: Allowance) -> float:
 
 def best_clip(C: Array, allowance: Allowance) -> float:
     """A lam for which the bound of a stored matrix is small."""
-
     sizes = np.abs(C)
 
     def bound(lam: float) -> float:

@@ -92,7 +92,8 @@ class VarianceBound:
         Returns
         -------
         float
-            The value that the proof has for this C: ``value`` where C is the same.
+            The value that the proof has for this C: ``value`` where C is the same, to the rounding of its entries where
+            they are sums over samples.
 
         Examples
         --------

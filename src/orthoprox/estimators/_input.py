@@ -126,8 +126,8 @@ class Samples:
         return C if self.remainder is None else WithVariances(C, self.remainder.own / d)
 
     @cached_property
-    def spectra(self) -> dict[int, Any]:
-        """Leading eigenvectors that were computed, by their number."""
+    def spectra(self) -> dict[int | None, Any]:
+        """Leading eigenvectors that were computed, by their number, and with None all eigenvalues."""
         return {}
 
     @cached_property

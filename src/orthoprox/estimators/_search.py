@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,26 +17,60 @@ from orthoprox.estimators._input import Samples
 from orthoprox.estimators._spectrum import leading_pairs
 from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
-from orthoprox.supports import EFFORTS, Effort, Progress, find_components, included
+from orthoprox.supports import EFFORTS, Effort, Progress, find_components, included, is_crowded
+
+_NEAR = 0.99
+"""Of the best variance: what a search has found with less does not gain enough from a last step to be the best."""
+
+
+class Found(NamedTuple):
+    """What a search has found, before its last step."""
+
+    X: Array
+    value: float
+    status: Status
+    rounds: int
 
 
 def search_run(
-    estimator: Any,
-    data: Samples,
-    problem: Problem,
-    allowance: Allowance,
-    seed: int,
-    start: Array | None,
-    effort: Effort | None = None,
+    estimator: Any, data: Samples, problem: Problem, seed: int, start: Array | None, *, first: bool
 ) -> Result[Any]:
-    """A search, and its best point measured by the problem; Ctrl-C keeps the best so far, if there is one.
+    """A search as a run, from scratch or from a start; where supports are crowded the solver's zeros compete.
 
     Parameters
     ----------
     estimator : SparsePCA
-        Whose settings count: ``effort``, ``max_iter``, ``tol`` and ``verbose``.
+        Whose settings count.
     data : Samples
     problem : Problem
+    seed : int
+    start : array, shape (n, r), optional
+        A point to improve, in place of a search from scratch.
+    first : bool
+        Whether this is the first run, in which nothing is random.
+    """
+    allowance = estimator._allowance(data)
+    found = search(estimator, data, allowance, 0 if first else seed, start)
+    if start is None and is_crowded(data.n_features, allowance):
+        return with_solver(estimator, data, problem, found, seed, first=first)
+    return finished(estimator, data, problem, found)
+
+
+def search(
+    estimator: Any,
+    data: Samples,
+    allowance: Allowance,
+    seed: int,
+    start: Array | None = None,
+    effort: Effort | None = None,
+) -> Found:
+    """A search; Ctrl-C keeps the best so far, if there is one.
+
+    Parameters
+    ----------
+    estimator : SparsePCA
+        Whose ``effort`` and ``max_iter`` count.
+    data : Samples
     allowance : Allowance
     seed : int
     start : array, shape (n, r), optional
@@ -44,11 +78,10 @@ def search_run(
     effort : Effort, optional
         In place of the estimator's.
     """
-    effort = estimator.effort if effort is None else effort
     progress = Progress(most=estimator.max_iter)
     status = Status.STALLED  # the search came to its own end, unless something ends it
     C, pairs = data.covariance, leading_pairs(data, allowance.r)
-    leading = None if pairs is None else pairs.vectors
+    leading, effort = None if pairs is None else pairs.vectors, estimator.effort if effort is None else effort
     try:
         find_components(C, allowance, effort=effort, seed=seed, start=start, leading=leading, progress=progress)
     except KeyboardInterrupt:
@@ -58,47 +91,57 @@ def search_run(
     if progress.cut and status is not Status.INTERRUPTED:
         status = Status.ITERATIONS
     best = np.asarray(progress.best, dtype=data.like.dtype)
-    X = _exact.improve_rows(data, best)
+    return Found(best, progress.value, status, progress.rounds)
+
+
+def finished(estimator: Any, data: Samples, problem: Problem, found: Found) -> Result[Any]:
+    """What a search has found as the result of a run: Newton's method to the last digit, and measures."""
+    X = _exact.improve_rows(data, found.X)
     observers = [Bar(always=True)] if estimator.verbose else []
     start = start_for(problem.data, problem.M.project(X))
     result = host_result(solve(problem, DEFAULT_SOLVER, start, stop=Iterations(0), observers=observers))
-    result = replace(result, X=X, status=status, iterations=progress.rounds)
-    finish = _exact.finish_on_support if X is best else _exact.judge
+    result = replace(result, X=X, status=found.status, iterations=found.rounds)
+    finish = _exact.finish_on_support if X is found.X else _exact.judge
     return finish(problem, result, estimator.tol)
 
 
 def with_solver(
-    estimator: Any, data: Samples, problem: Problem, found: Result[Any], seed: int, *, first: bool
+    estimator: Any, data: Samples, problem: Problem, found: Found, seed: int, *, first: bool
 ) -> Result[Any]:
-    """The better one of what a search has found and what it makes of the solver's zeros; Ctrl-C keeps it too."""
-    if found.status is Status.INTERRUPTED:
-        return found
-    try:
-        every = [found, *_from_solver(estimator, data, problem, seed, first=first)]
-    except KeyboardInterrupt:
-        return replace(found, status=Status.INTERRUPTED)
-    except RunFailed:
-        return found
-    best = min(every, key=lambda one: one.objective)
-    for status in (Status.INTERRUPTED, Status.ITERATIONS):
-        if any(one.status is status for one in every):
-            return replace(best, status=status)
-    return best
+    """The best of what a search has found and what others make of the solver's zeros; Ctrl-C keeps the first too."""
+    every, status = [found], [found.status]
+    if found.status is not Status.INTERRUPTED:
+        try:
+            solved = _solved(estimator, data, problem, seed, first=first)
+            every += _from_solver(estimator, data, problem, solved, seed)
+            status += [solved.status, *(one.status for one in every)]
+        except KeyboardInterrupt:
+            status.append(Status.INTERRUPTED)
+        except RunFailed:
+            pass
+    least = _NEAR * max(one.value for one in every)
+    results = [finished(estimator, data, problem, one) for one in every if one.value >= least]
+    best = min(results, key=lambda one: one.objective)
+    ended = [one for one in (Status.INTERRUPTED, Status.ITERATIONS) if one in status]
+    return replace(best, status=ended[0]) if ended else best
 
 
-def _from_solver(estimator: Any, data: Samples, problem: Problem, seed: int, *, first: bool) -> list[Result[Any]]:
-    """The solver's zeros, and what exchanges make of them; of a total also of its equal parts: it is never worse."""
+def _solved(estimator: Any, data: Samples, problem: Problem, seed: int, *, first: bool) -> Result[Any]:
     X0, warm = estimator._start(data, problem, seed, first=first)
     stages = estimator._stages(data, problem, X0, warm=warm)
-    solved = run_stages(stages, X0, lambda result: result, verbose=bool(estimator.verbose))
-    allowance = estimator._allowance(data)
-    polished, part = _exact.polish_to_count(problem, solved, estimator._count(data), estimator.tol), None
-    if allowance.slack:
-        part = _exact.polish_to_count(problem, solved, list(allowance.equal_caps().level()), estimator.tol)
-    found = [polished]
+    return run_stages(stages, X0, lambda result: result, verbose=bool(estimator.verbose))
+
+
+def _from_solver(estimator: Any, data: Samples, problem: Problem, solved: Result[Any], seed: int) -> list[Found]:
+    """What exchanges make of the solver's zeros, of a total also those of its equal parts: it is never worse."""
+    allowance, found = estimator._allowance(data), []
+    whole = _exact.near_count(problem, solved, estimator._count(data))
     for effort in (EFFORTS[name] for name in included(estimator.effort)):
-        begun = [polished]
-        if part is not None:
-            begun.append(search_run(estimator, data, problem, allowance.equal_caps(), seed, part.X, effort))
-        found += [*begun[1:], *(search_run(estimator, data, problem, allowance, seed, b.X, effort) for b in begun)]
+        begun = [whole]
+        if allowance.slack:
+            caps = allowance.equal_caps()
+            part = _exact.near_count(problem, solved, list(caps.level()))
+            found.append(search(estimator, data, caps, seed, part, effort))
+            begun.append(found[-1].X)
+        found += [search(estimator, data, allowance, seed, X, effort) for X in begun]
     return found

@@ -11,10 +11,13 @@ from orthoprox._fields import replace
 from orthoprox._namespace import array_namespace
 from orthoprox._subspace import Eigenvectors, leading_eigenvectors, with_signs
 from orthoprox._types import Array
+from orthoprox.covariance import SampleCovariance
 from orthoprox.estimators._block_samples import BlockSamples
 from orthoprox.estimators._device import host
 from orthoprox.estimators._input import Samples
 from orthoprox.maps import LinearMap
+from orthoprox.maps._norm import rounding
+from orthoprox.maps.sparse import is_sparse
 
 _FORMED = 1000  # the largest Gram matrix whose eigenvalues all come at once
 _ACCURACY = 1e-5  # of iterated eigenvectors
@@ -70,7 +73,12 @@ def with_norm(data: Samples, r: int) -> LinearMap:
     It is raised by more than its error. Solvers whose steps must not be too long take ``data.B``.
     """
     pairs = leading_pairs(data, r)
-    return data.B if pairs is None else data.map_of_norm(float(np.sqrt(pairs.values[0])) * (1 + _ACCURACY))
+    if pairs is not None:
+        return data.map_of_norm(float(np.sqrt(pairs.values[0])) * (1 + _ACCURACY))
+    if not is_formed(data) or is_sparse(data.X) or data.remainder is not None:
+        return data.B
+    sides = sorted((data.n_samples, data.n_features))
+    return data.map_of_norm(float(np.sqrt(_all_squares(data)[0] * rounding(np.finfo(data.like.dtype).eps, *sides))))
 
 
 def principal_shares(data: Samples, r: int) -> Array:
@@ -78,10 +86,20 @@ def principal_shares(data: Samples, r: int) -> Array:
     if isinstance(data, BlockSamples):
         return _shares_in_passes(data, r)
     pairs = leading_pairs(data, r)
-    squares = np.linalg.eigvalsh(_gram(data))[::-1][:r] if pairs is None else pairs.values
+    squares = _all_squares(data)[:r] if pairs is None else pairs.values
     shares = np.zeros(r)
     shares[: len(squares)] = np.clip(squares, 0.0, None) / data.total_squares
     return shares
+
+
+def _all_squares(data: Samples) -> Array:
+    """All eigenvalues of the smaller Gram matrix in falling order; of samples in memory computed once."""
+    if isinstance(data, BlockSamples):
+        return np.linalg.eigvalsh(_gram(data))[::-1]
+    if None not in data.spectra:
+        data.spectra[None] = np.linalg.eigvalsh(_gram(data))[::-1]
+    found: Array = data.spectra[None]
+    return found
 
 
 def _shares_in_passes(data: BlockSamples, r: int) -> Array:
@@ -99,7 +117,7 @@ def components_for(data: Samples, share: float) -> int:
             "many passes over samples in blocks. Give the number of components, or fewer features."
         )
     inside = data if data.remainder is None else replace(data, remainder=None)
-    shares = np.clip(np.linalg.eigvalsh(_gram(inside))[::-1], 0.0, None) / data.total_squares
+    shares = np.clip(_all_squares(inside), 0.0, None) / data.total_squares
     return min(int(np.searchsorted(np.cumsum(shares), share * (1 - 1e-12))) + 1, len(shares))
 
 
@@ -114,6 +132,9 @@ def adjusted_squares(T: Array) -> Array:
 def _gram(data: Samples) -> Array:
     """The smaller one of X'X and XX' in double precision, a few columns at a time."""
     k = min(data.n_samples, data.n_features)
+    if k <= _FORMED and isinstance(data.covariance, SampleCovariance):  # which keeps it for others
+        small = None if k == data.n_features else data.covariance.gram()
+        return (data.covariance.dense() if small is None else small[0]) * data.degrees_of_freedom
     starts = range(0, k, _BLOCK)
     blocks = [_gram_product(data, np.eye(k, min(_BLOCK, k - j), -j, dtype=data.like.dtype)) for j in starts]
     return np.concatenate(blocks, axis=1).astype(np.float64)

@@ -20,7 +20,7 @@ from orthoprox.estimators._device import at_home, fitting, host, like_input
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._parallel import side_by_side
 from orthoprox.estimators._rank import features_for_rank, of_rank, rank_note, with_single_features
-from orthoprox.estimators._search import search_run, with_solver
+from orthoprox.estimators._search import search_run
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._share import is_share
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of, with_norm
@@ -35,7 +35,7 @@ from orthoprox.problem import Problem
 from orthoprox.solvers import Solver, named
 from orthoprox.starts import Auto
 from orthoprox.starts._directions import principal_components
-from orthoprox.supports import is_crowded, is_small
+from orthoprox.supports import is_small
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
 _SHORT_STAGES = {"block": 10, "rounds": 3}
@@ -327,9 +327,7 @@ class SparsePCA(StreamingTransformer):
             return super()._run(data, problem, seed, first=first)
         start = self._previous_solution(data, problem) if first else None
         start = None if start is None else _exact.trim(problem, start, self._count(data))
-        found = search_run(self, data, problem, self._allowance(data), 0 if first else seed, start)
-        crowded = start is None and is_crowded(data.n_features, self._allowance(data))
-        return with_solver(self, data, problem, found, seed, first=first) if crowded else found
+        return search_run(self, data, problem, seed, start, first=first)
 
     def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
         if self.weight is not None:
