@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from orthoprox import Status
 from orthoprox._fields import replace
-from orthoprox.backends.torch import TorchBackend
 from orthoprox.driver import _batch
 from orthoprox.estimators import DualPCP, OrthogonalDictionaryLearning, OrthogonalNMF, SparsePCA
 
@@ -18,6 +17,7 @@ pytestmark = [
     pytest.mark.backends,
     pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning"),
 ]
+PAYS = "orthoprox.backends.torch.TorchBackend.stacks_pay"
 FITS = {
     "weights": SparsePCA(n_components=2, weight=0.3, solver="oadmm-ep", n_init=4, max_iter=400, random_state=1),
     "nonzeros": SparsePCA(n_components=2, n_nonzero=9, solver="oadmm-rr", n_init=3, max_iter=60, random_state=1),
@@ -48,7 +48,7 @@ def together(torch, monkeypatch) -> Any:
 
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it
     monkeypatch.setattr(_batch.Batch, "run", counted)
-    monkeypatch.setattr(TorchBackend, "stacks_pay", lambda self, a: True)
+    monkeypatch.setattr(PAYS, lambda self, a: True)
     with sklearn.config_context(array_api_dispatch=True):
         yield seen
 
@@ -65,7 +65,7 @@ def test_the_same_fit(together, samples, monkeypatch, name):
     count = FITS[name].n_init
     found = sklearn.base.clone(FITS[name]).fit(samples)
     assert together == [count]
-    monkeypatch.setattr(TorchBackend, "stacks_pay", lambda self, a: False)
+    monkeypatch.setattr(PAYS, lambda self, a: False)
     wanted = sklearn.base.clone(FITS[name]).fit(samples)
     assert together == [count]
     assert (found.n_iter_, found.result_.status) == (wanted.n_iter_, wanted.result_.status)

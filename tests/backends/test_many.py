@@ -22,6 +22,7 @@ from orthoprox import (
     solve,
     solve_many,
 )
+from orthoprox._fields import replace
 from orthoprox.driver import _batch, _together
 from orthoprox.driver._together import MOST_EFFORT, States, Together
 from orthoprox.models import sparse_pca
@@ -114,6 +115,8 @@ def test_many_problems_stop_by_themselves(library, together, method, count, monk
     assert together == [count]
     assert len({result.iterations for result in one}) > 2
     for a, b in zip(one, many, strict=True):
+        # The multiplier of two columns that share no row is open: z is known up to what is normal to the manifold.
+        b = replace(b, z=library.asarray(a.z + Stiefel(N, R).tangent(a.X, library.numpy(b.z) - a.z)))
         agree(a, b, library, 1e-6)
 
 
