@@ -54,3 +54,19 @@ def test_what_has_no_path_is_refused_before_a_fit_that_may_take_long(frame, tmp_
         ("a.csv", ("--path", "--nonzeros-each", 1), "There is no path with --nonzeros-each"),
     ):
         assert words in fit("sparse-pca", tmp_path / table, *options).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--path", "6,12"), "--path takes no value: leave '6,12' out."),
+        (
+            ("--components", "2", "b.csv"),
+            "One table at a time: 'b.csv' is left over. Put names",
+        ),
+    ],
+)
+def test_words_left_over_are_told_apart(frame, tmp_path, words, sentence):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    found = fit("sparse-pca", tmp_path / "a.csv", *words)
+    assert found.exit_code == 2 and sentence in found.stderr

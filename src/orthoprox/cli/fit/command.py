@@ -39,10 +39,20 @@ class FitCommand(click.Command):
     """A command whose help has its options in groups, and which keeps the words it was called with."""
 
     groups: Mapping[str, Sequence[click.Option]]
+    allow_extra_args = True  # to say what is wrong with them
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta["orthoprox.arguments"] = list(args)
-        return super().parse_args(ctx, args)
+        given = ctx.meta["orthoprox.arguments"] = list(args)
+        left = super().parse_args(ctx, args)
+        if left and not ctx.resilient_parsing:
+            before = given[given.index(left[0]) - 1]
+            flags = [name for option in self.params if getattr(option, "is_flag", False) for name in option.opts]
+            ctx.fail(
+                f"{before} takes no value: leave {left[0]!r} out."
+                if before in flags
+                else f"One table at a time: {left[0]!r} is left over. Put names with blanks into quotes."
+            )
+        return left
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         shown = self.get_help_option(ctx)
