@@ -44,6 +44,15 @@ def test_the_lowest_goes_on_and_what_is_not_finite_is_passed_over():
     assert np.array_equal(only.drawn.X, PROBLEM.M.random(4, like=D)) and only.drawn.name == "random"
 
 
+@pytest.mark.parametrize(("lower", "wins"), [(2e-13, "first"), (1e-9, "second")])
+def test_of_starts_that_differ_by_rounding_the_first_goes_on(lower, wins):
+    """Sums of numbers of the size of 50 may be off by as much."""
+    G = PROBLEM.M.tangent(HIGH, PROBLEM.f.gradient(HIGH) + PROBLEM.h.subgradient(HIGH))
+    X = PROBLEM.M.project(HIGH - lower / np.sum(G * G) * G)
+    assert 0 < PROBLEM.objective(HIGH) - PROBLEM.objective(X) < 2 * lower
+    assert judge(PROBLEM, [Fixed(HIGH, "first"), Fixed(X, "second")], None, RNG, blocks=0).drawn.name == wins
+
+
 @pytest.mark.parametrize("weight", [0.01, 0.3, 3.0])
 def test_blocks_never_lose_the_point_they_began_with(weight):
     problem = sparse_pca(D, n_components=4, weight=weight)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoprox._deadline import is_over
+from orthoprox._linalg import rounding
 from orthoprox._types import Array
 from orthoprox.problem import Problem
 from orthoprox.solvers.oadmm.projections import Projections
@@ -46,7 +47,8 @@ def judge(
 ) -> Judged:
     """Give each start some blocks at the last penalty, as long as there is time, and keep the lowest F.
 
-    A point without a finite F is passed over; where there is no other, a random point is returned.
+    Of starts that end at one minimum the first is kept: which one is lower there is rounding. A point without a finite
+    F is passed over; where there is no other, a random point is returned.
     """
     method, work, best = Projections(explore=0), 0, None
     for start in starts:
@@ -59,9 +61,13 @@ def judge(
             state = method.step(problem, state)
             seen.append(state.at)  # at a penalty that is too low for a heavy h, F may rise again
         work += drawn.work + 1 + method.work(state)
-        for at in seen:
-            if at.objective < (math.inf if best is None else best.objective):
-                best = Judged(Drawn(at.point.X, start.name), at.objective)
+        finite = [at for at in seen if at.objective < math.inf]
+        if not finite:
+            continue
+        at = min(finite, key=lambda at: at.objective)
+        level = at.objective + rounding(at.point.X, abs(at.objective) + abs(problem.offset))
+        if best is None or level < best.objective:
+            best = Judged(Drawn(at.point.X, start.name), at.objective)
     if best is None:
         return Judged(Drawn(problem.M.random(rng, like=problem.like), Random.name, work), math.inf)
     return Judged(Drawn(best.drawn.X, best.drawn.name, work), best.objective)
