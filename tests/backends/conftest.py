@@ -12,6 +12,7 @@ import pytest
 from array_api_compat import array_namespace
 
 from orthoprox.backends import backend_of
+from orthoprox.driver import _batch
 
 STAGE = pytest.mark.backends
 """PyTorch and JAX are tried in a second stage, by ``pytest -m backends``, and CuPy too where it is installed."""
@@ -70,6 +71,21 @@ def load(name: str, config: pytest.Config) -> Library:
     backend = importlib.import_module("orthoprox.backends.jax")
     backend.ENOUGH = backend.FEW = 0  # compile at once, however short the run
     return Library(name, module, module.numpy.asarray)
+
+
+@pytest.fixture
+def together(monkeypatch) -> list[int]:
+    """How many runs went together, batch by batch."""
+    seen: list[int] = []
+    run = _batch.Batch.run
+
+    def counted(self: Any) -> Any:
+        found = run(self)
+        seen.append(len(found))
+        return found
+
+    monkeypatch.setattr(_batch.Batch, "run", counted)
+    return seen
 
 
 @pytest.fixture(params=NAMES)

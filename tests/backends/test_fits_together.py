@@ -36,21 +36,12 @@ APART = {
 
 
 @pytest.fixture
-def together(torch, monkeypatch) -> Any:
+def stacked(torch, together, monkeypatch) -> Any:
     """How many runs went together, batch by batch; stacks are taken to pay on the host too."""
-    seen: list[int] = []
-    run = _batch.Batch.run
-
-    def counted(self: Any) -> Any:
-        found = run(self)
-        seen.append(len(found))
-        return found
-
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it
-    monkeypatch.setattr(_batch.Batch, "run", counted)
     monkeypatch.setattr(PAYS, lambda self, a: True)
     with sklearn.config_context(array_api_dispatch=True):
-        yield seen
+        yield together
 
 
 @pytest.fixture
@@ -61,13 +52,13 @@ def samples(torch) -> Any:
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_the_same_fit(together, samples, monkeypatch, name):
+def test_the_same_fit(stacked, samples, monkeypatch, name):
     count = FITS[name].n_init
     found = sklearn.base.clone(FITS[name]).fit(samples)
-    assert together == [count]
+    assert stacked == [count]
     monkeypatch.setattr(PAYS, lambda self, a: False)
     wanted = sklearn.base.clone(FITS[name]).fit(samples)
-    assert together == [count]
+    assert stacked == [count]
     assert (found.n_iter_, found.result_.status) == (wanted.n_iter_, wanted.result_.status)
     assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
     assert np.allclose(found.components_, wanted.components_, atol=1e-6)
@@ -75,11 +66,11 @@ def test_the_same_fit(together, samples, monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", APART)
-def test_what_goes_one_after_the_other(together, samples, name):
-    assert sklearn.base.clone(APART[name]).fit(samples).components_.shape[1] == 8 and together == []
+def test_what_goes_one_after_the_other(stacked, samples, name):
+    assert sklearn.base.clone(APART[name]).fit(samples).components_.shape[1] == 8 and stacked == []
 
 
-def test_ctrl_c_keeps_the_best_point(together, samples, monkeypatch):
+def test_ctrl_c_keeps_the_best_point(stacked, samples, monkeypatch):
     """The best of all runs, whichever of them it is."""
     advance, run, calls, ends = _batch.Together.advance, _batch.Batch.run, [], []
 
@@ -100,12 +91,12 @@ def test_ctrl_c_keeps_the_best_point(together, samples, monkeypatch):
     monkeypatch.setattr(_batch.Together, "advance", counted)
     with pytest.warns(ConvergenceWarning, match="interrupted in run"):
         found = sklearn.base.clone(FITS["weights"]).set_params(tol=0.0).fit(samples)
-    assert together == [4] and found.result_.status is Status.INTERRUPTED
+    assert stacked == [4] and found.result_.status is Status.INTERRUPTED
     assert found.result_.objective == min(ends) < ends[0]
 
 
-def test_a_failure_is_told_as_from_runs_one_by_one(together, samples, monkeypatch):
+def test_a_failure_is_told_as_from_runs_one_by_one(stacked, samples, monkeypatch):
     """Nothing is lost: what cannot go together goes alone."""
     monkeypatch.setattr(_batch.Batch, "_lead", lambda self, interrupts: 1 / 0)
     found = sklearn.base.clone(FITS["weights"]).fit(samples)
-    assert together == [] and found.result_.status is not Status.FAILED
+    assert stacked == [] and found.result_.status is not Status.FAILED

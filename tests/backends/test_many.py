@@ -34,21 +34,6 @@ from orthoprox.terms import L1, Linear, Smooth
 STAGE = pytest.mark.backends
 
 
-@pytest.fixture
-def together(monkeypatch) -> list[int]:
-    """How many runs went together, batch by batch."""
-    seen: list[int] = []
-    run = _batch.Batch.run
-
-    def counted(self: Any) -> Any:
-        found = run(self)
-        seen.append(len(found))
-        return found
-
-    monkeypatch.setattr(_batch.Batch, "run", counted)
-    return seen
-
-
 def agree(one: Any, other: Any, library: Any, tolerance: float = 1e-9) -> None:
     """Two results, the first in NumPy: the same to rounding."""
     assert (one.status, one.iterations, one.start) == (other.status, other.iterations, other.start)

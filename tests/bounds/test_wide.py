@@ -138,7 +138,7 @@ def test_every_way_to_the_entries_of_a_covariance_agrees(rng, make, centred):
 
 def test_the_level_of_small_blocks_is_the_least_of_its_grid(rng):
     large = large_entries(Scaled.of(covariance_of(samples(rng))), 1e-3, 10**9)
-    assert large.fit(400) and not large.fit(300)
+    assert large.fits(400) and not large.fits(300)
     for block in (300, 100, 40, 7):
         found = threshold._with_small_blocks(large, block)
         assert largest_block(found.clipped()[0]) <= block

@@ -265,8 +265,8 @@ def test_a_crowded_search_is_never_worse_than_the_solver_nor_a_total_than_its_pa
 
 def test_the_last_step_is_taken_from_the_best_alone(monkeypatch):
     finished, singles = [], lambda C, allowance, *_: fresh.singles(C.diagonal, C.dense(), Allowances.of([allowance]))
-    last = _search.finished
-    monkeypatch.setattr(_search, "finished", lambda *args: finished.append(args[-1].value) or last(*args))
+    last = _search.finish
+    monkeypatch.setattr(_search, "finish", lambda *args: finished.append(args[-1].value) or last(*args))
     both = [np.sum(SparsePCA(8, n_nonzero=48).fit(CROWDED).explained_variance_)]
     monkeypatch.setattr(search, "_search", singles)  # a search that finds next to nothing
     count = len(finished)

@@ -133,7 +133,7 @@ def test_rows_of_columns_that_share_none_have_owners():
     assert np.array_equal(owners, [[0, 0, 1], [0, 0, 2], [0, 0, 1], [0, 0, 0], [1, 1, 0]])
 
 
-def test_both_counts_and_unequal_caps_hold():
+def test_both_counts_and_distinct_caps_hold():
     C = covariance(7, 12)
     for allowance in (Allowance(9, (5, 4, 4)), of_caps(1, 6, 3), Allowance(3, (2, 2, 2)), of_caps(12, 12)):
         check(C, find_components(DenseCovariance(C), allowance), allowance)
@@ -368,5 +368,5 @@ def test_an_effort_shrinks_with_the_size():
 def test_masks_that_several_factors_give_are_tried_once():
     a, b = np.zeros((2, 3, 1), dtype=bool), np.zeros((2, 3, 1), dtype=bool)
     a[:, 0], b[0, 0], b[1, 2] = True, True, True
-    masks, owners = splices._unequal([a, b, b])
+    masks, owners = splices._distinct([a, b, b])
     assert owners.tolist() == [0, 1, 1] and np.array_equal(masks, np.stack([a[0], a[1], b[1]]))

@@ -57,7 +57,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Large:
+class LargeEntries:
     """The entries of C that are larger than a level, in size: of each pair one, above the diagonal, row by row."""
 
     lam: float
@@ -67,12 +67,12 @@ class Large:
     order: Array
     """The features to which rows and columns belong."""
 
-    def above(self, lam: float) -> Large:
+    def above(self, lam: float) -> LargeEntries:
         """Those that are larger than a higher level."""
         there = np.flatnonzero(np.abs(self.values) > lam)
-        return Large(lam, self.values[there], self.i[there], self.j[there], self.order)
+        return LargeEntries(lam, self.values[there], self.i[there], self.j[there], self.order)
 
-    def fit(self, block: int) -> bool:
+    def fits(self, block: int) -> bool:
         """Whether no connected block has more rows than that."""
         n = len(self.order)
         neighbours = np.bincount(self.i, minlength=n) + np.bincount(self.j, minlength=n)
@@ -97,7 +97,7 @@ class Large:
 class Clip:
     """The entries above a level, and whether blocks are too large below it."""
 
-    large: Large
+    large: LargeEntries
     limited: bool = False
 
     @property
@@ -194,20 +194,20 @@ def _quantile(C: Scaled, most: int) -> float:
 def _within(C: Scaled, lam: float, limits: Limits) -> Clip | None:
     """C clipped at lam, or above it where blocks are too large; None where there are too many entries."""
     large = large_entries(C, lam, limits.kept)
-    if large is None or large.fit(limits.block):
+    if large is None or large.fits(limits.block):
         return None if large is None else Clip(large)
     return Clip(_with_small_blocks(large, limits.block), limited=True)
 
 
-def _with_small_blocks(large: Large, block: int) -> Large:
+def _with_small_blocks(large: LargeEntries, block: int) -> LargeEntries:
     """The entries above a level at which blocks are small enough: the least of lam * _CLOSER**i, by bisection."""
     lam, low, high = large.lam, 0, 1
-    while not (found := large.above(_CLOSER**high * lam)).fit(block):
+    while not (found := large.above(_CLOSER**high * lam)).fits(block):
         low, high, large = high, 2 * high, found
     while high - low > 1:
         middle = (low + high) // 2
         part = large.above(_CLOSER**middle * lam)
-        if part.fit(block):
+        if part.fits(block):
             high, found = middle, part
         else:
             low, large = middle, part
@@ -250,7 +250,7 @@ def entries_above(C: Scaled, lam: float, limit: float) -> tuple[Any, Array]:
     return (None, np.empty(0, dtype=int)) if large is None else large.clipped()
 
 
-def large_entries(C: Scaled, lam: float, limit: float) -> Large | None:
+def large_entries(C: Scaled, lam: float, limit: float) -> LargeEntries | None:
     """The entries that are larger than lam; None where there are more than a limit.
 
     As abs(C_ij) <= sqrt(C_ii C_jj), an entry above lam has a variance above lam in its row or column. So only these
@@ -274,7 +274,7 @@ def large_entries(C: Scaled, lam: float, limit: float) -> Large | None:
         if 2 * sum(len(i) for _, i, _ in parts) > limit:
             return None
     values, i, j = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
-    return Large(lam, values, i, j, order)
+    return LargeEntries(lam, values, i, j, order)
 
 
 def search(bound: Callable[[float], float], points: list[float], sections: int) -> float:

@@ -19,10 +19,10 @@ from orthoprox.driver._batch import Batch, Run, no_collection
 from orthoprox.driver._devices import Mover, mover
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
-from orthoprox.driver.solve import DEFAULT_SOLVER, solve
+from orthoprox.driver.solve import DEFAULT_SOLVER, as_solver, solve
 from orthoprox.driver.stopping import Critical, Iterations, Rule, as_rule
 from orthoprox.problem import Problem
-from orthoprox.solvers import Solver, named
+from orthoprox.solvers import Solver
 from orthoprox.starts import Start
 
 MOST_JOBS = 61 if sys.platform == "win32" else 2**20
@@ -89,21 +89,19 @@ def solve_many(
     (3, (12, 2))
     """
     runs = _runs(problems, X0, seeds)
-    method = named(solver) if isinstance(solver, str) else solver
-    if not isinstance(method, Solver):
-        raise TypeError(f"solver must be the name of a solver or a Solver; given {type(method).__name__}.")
+    method = as_solver(solver)
     rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)
     record = Recorder() if record is None else record
     if not runs:
         return []
-    found = together(runs, method, rule, record, mover(runs[0].problem, device))
+    found = run_together(runs, method, rule, record, mover(runs[0].problem, device))
     if isinstance(found, list):
         return found
     alone = _apart(runs, method, rule, record, n_jobs)
     return [replace(result, notes=(*result.notes, *found)) for result in alone]
 
 
-def together(
+def run_together(
     runs: Sequence[Run], method: Solver[Any], rule: Rule, record: Recorder, move: Mover | None
 ) -> list[Result[Any]] | tuple[str, ...]:
     """The results of runs that are led on together; where they cannot be, notes that say why if it is not plain."""

@@ -34,7 +34,7 @@ from orthoprox.estimators._input import (
 from orthoprox.estimators._share import is_share
 from orthoprox.estimators._stages import SUCCESSES, Stage, run_stages
 from orthoprox.estimators._stop import ScaledCritical
-from orthoprox.estimators._together import led
+from orthoprox.estimators._together import lead_runs
 from orthoprox.estimators._units import affine, times_power
 from orthoprox.estimators._warn import warn_caller
 from orthoprox.problem import Problem
@@ -216,7 +216,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         best: Result[Any] | None = None
         failures: list[RunFailed] = []
         runs = [functools.partial(self._run, data, problem, seed, first=i == 0) for i, seed in enumerate(seeds)]
-        for i, run in enumerate(led(self, data, problem, runs, seeds)):
+        for i, run in enumerate(lead_runs(self, data, problem, runs, seeds)):
             where = f"in run {i + 1} of {self.n_init}"
             try:
                 result = run()

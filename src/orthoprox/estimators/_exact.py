@@ -34,7 +34,6 @@ from orthoprox.terms import ExplainedVariance, GroupL2
 
 _STEPS = 15
 _CHEAP_STEPS = 100  # with few features; what these leave undone takes much longer with all
-_FEW_STEPS = 6  # where a search goes on
 _FILLS = 3
 
 Count = int | Sequence[int]
@@ -81,16 +80,16 @@ def near_count(problem: Problem, result: Result[Any], count: Count) -> Array:
         X, y = X[:, order], y[:, order]
     support = largest(np.abs(X) + np.where(y != 0, 1.0, 0.0), count)
     if not np.array_equal(support, X != 0):
-        X = _newton_on_support(problem, X, support, _FEW_STEPS).point.X
+        X = _newton_on_support(problem, X, support, _STEPS).point.X
     for _ in range(0 if isinstance(count, int) else _FILLS):
-        support = _filled(problem, X, count)
+        support = _fill_support(problem, X, count)
         if np.array_equal(support, X != 0):
             break
-        X = _newton_on_support(problem, X, support, _FEW_STEPS).point.X
+        X = _newton_on_support(problem, X, support, _STEPS).point.X
     return X
 
 
-def _filled(problem: Problem, X: Array, count: Count) -> Array:
+def _fill_support(problem: Problem, X: Array, count: Count) -> Array:
     """The support of X with the entries along which f falls most steeply."""
     return fill(X != 0, np.abs(problem.M.tangent(X, problem.f.gradient(X))), count)
 
@@ -106,7 +105,7 @@ def _to_count(problem: Problem, result: Result[Any], count: Count) -> Result[Any
     if np.any(np.count_nonzero(result.X, axis=0) > count):
         result = _minimise_on_support(problem, result, largest(np.abs(result.X), count))
     for _ in range(_FILLS):
-        support = _filled(problem, result.X, count)
+        support = _fill_support(problem, result.X, count)
         if np.array_equal(support, result.X != 0):
             break
         result = _minimise_on_support(problem, result, support)

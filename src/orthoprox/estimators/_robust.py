@@ -130,7 +130,7 @@ class RobustTransformer(OrthogonalTransformer):
             warn_caller(
                 f"{type(self).__name__}: A subspace of {d} dimensions contains any "
                 f"{'sample' if m == 1 else f'{m} samples'}, so the one found says nothing of others, and none of these "
-                "can be an outlier. It takes more samples.",
+                "can be an outlier. Give more samples.",
                 UserWarning,
             )
 

@@ -23,7 +23,7 @@ _NEAR = 0.99
 """Of the best variance: what a search has found with less does not gain enough from a last step to be the best."""
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """What a search has found, before its last step."""
 
     X: Array
@@ -53,7 +53,7 @@ def search_run(
     found = search(estimator, data, allowance, 0 if first else seed, start)
     if start is None and is_crowded(data.n_features, allowance):
         return with_solver(estimator, data, problem, found, seed, first=first)
-    return finished(estimator, data, problem, found)
+    return finish(estimator, data, problem, found)
 
 
 def search(
@@ -63,7 +63,7 @@ def search(
     seed: int,
     start: Array | None = None,
     effort: Effort | None = None,
-) -> Found:
+) -> Candidate:
     """A search; Ctrl-C keeps the best so far, if there is one.
 
     Parameters
@@ -91,28 +91,28 @@ def search(
     if progress.cut and status is not Status.INTERRUPTED:
         status = Status.ITERATIONS
     best = np.asarray(progress.best, dtype=data.like.dtype)
-    return Found(best, progress.value, status, progress.rounds)
+    return Candidate(best, progress.value, status, progress.rounds)
 
 
-def finished(estimator: Any, data: Samples, problem: Problem, found: Found) -> Result[Any]:
+def finish(estimator: Any, data: Samples, problem: Problem, found: Candidate) -> Result[Any]:
     """What a search has found as the result of a run: Newton's method to the last digit, and measures."""
     X = _exact.improve_rows(data, found.X)
     observers = [Bar(always=True)] if estimator.verbose else []
     start = start_for(problem.data, problem.M.project(X))
     result = host_result(solve(problem, DEFAULT_SOLVER, start, stop=Iterations(0), observers=observers))
     result = replace(result, X=X, status=found.status, iterations=found.rounds)
-    finish = _exact.finish_on_support if X is found.X else _exact.judge
-    return finish(problem, result, estimator.tol)
+    judge = _exact.finish_on_support if X is found.X else _exact.judge
+    return judge(problem, result, estimator.tol)
 
 
 def with_solver(
-    estimator: Any, data: Samples, problem: Problem, found: Found, seed: int, *, first: bool
+    estimator: Any, data: Samples, problem: Problem, found: Candidate, seed: int, *, first: bool
 ) -> Result[Any]:
     """The best of what a search has found and what others make of the solver's zeros; Ctrl-C keeps the first too."""
     every, status = [found], [found.status]
     if found.status is not Status.INTERRUPTED:
         try:
-            solved = _solved(estimator, data, problem, seed, first=first)
+            solved = _run_solver(estimator, data, problem, seed, first=first)
             every += _from_solver(estimator, data, problem, solved, seed)
             status += [solved.status, *(one.status for one in every)]
         except KeyboardInterrupt:
@@ -120,19 +120,19 @@ def with_solver(
         except RunFailed:
             pass
     least = _NEAR * max(one.value for one in every)
-    results = [finished(estimator, data, problem, one) for one in every if one.value >= least]
+    results = [finish(estimator, data, problem, one) for one in every if one.value >= least]
     best = min(results, key=lambda one: one.objective)
     ended = [one for one in (Status.INTERRUPTED, Status.ITERATIONS) if one in status]
     return replace(best, status=ended[0]) if ended else best
 
 
-def _solved(estimator: Any, data: Samples, problem: Problem, seed: int, *, first: bool) -> Result[Any]:
+def _run_solver(estimator: Any, data: Samples, problem: Problem, seed: int, *, first: bool) -> Result[Any]:
     X0, warm = estimator._start(data, problem, seed, first=first)
     stages = estimator._stages(data, problem, X0, warm=warm)
     return run_stages(stages, X0, lambda result: result, verbose=bool(estimator.verbose))
 
 
-def _from_solver(estimator: Any, data: Samples, problem: Problem, solved: Result[Any], seed: int) -> list[Found]:
+def _from_solver(estimator: Any, data: Samples, problem: Problem, solved: Result[Any], seed: int) -> list[Candidate]:
     """What exchanges make of the solver's zeros, of a total also those of its equal parts: it is never worse."""
     allowance, found = estimator._allowance(data), []
     whole = _exact.near_count(problem, solved, estimator._count(data))

@@ -11,7 +11,7 @@ from orthoprox.backends import backend_of
 from orthoprox.driver import Recorder, Result, Status
 from orthoprox.driver._batch import Run
 from orthoprox.driver._devices import mover
-from orthoprox.driver.many import is_stackable, together
+from orthoprox.driver.many import is_stackable, run_together
 from orthoprox.estimators._device import host_result, start_for
 from orthoprox.estimators._input import Samples
 from orthoprox.problem import Problem
@@ -19,14 +19,16 @@ from orthoprox.problem import Problem
 Call = Callable[[], Result[Any]]
 
 
-def led(estimator: Any, data: Samples, problem: Problem, runs: Sequence[Call], seeds: Sequence[int]) -> Sequence[Call]:
+def lead_runs(
+    estimator: Any, data: Samples, problem: Problem, runs: Sequence[Call], seeds: Sequence[int]
+) -> Sequence[Call]:
     """The runs of a fit, one for each seed, perhaps already computed."""
     if not data.in_one_process:
         return estimator._side_by_side(runs)  # type: ignore[no-any-return]
-    return _led_together(estimator, data, problem, seeds) or runs
+    return _lead_together(estimator, data, problem, seeds) or runs
 
 
-def _led_together(estimator: Any, data: Samples, problem: Problem, seeds: Sequence[int]) -> Sequence[Call] | None:
+def _lead_together(estimator: Any, data: Samples, problem: Problem, seeds: Sequence[int]) -> Sequence[Call] | None:
     """What each run gives when it is called, or None where they are to go one after the other.
 
     Runs of one stage go together, with a method whose steps can be stacked, where that is faster. What Ctrl-C has ended
@@ -41,13 +43,13 @@ def _led_together(estimator: Any, data: Samples, problem: Problem, seeds: Sequen
     if others or first.problem is not problem or any(each != (first,) for each in stages):
         return None
     runs = [Run(problem, start_for(problem.data, X0), 0) for X0, _ in starts]
-    found = together(runs, first.solver, first.stop, Recorder(every=1), mover(problem, None))
+    found = run_together(runs, first.solver, first.stop, Recorder(every=1), mover(problem, None))
     if not isinstance(found, list):
         return None  # alone, a run that fails has its own sentence
     found.sort(key=lambda result: (1, result.objective) if result.status is Status.INTERRUPTED else (0, 0.0))
-    return [functools.partial(_finished, estimator, data, problem, result) for result in found]
+    return [functools.partial(_finish, estimator, data, problem, result) for result in found]
 
 
-def _finished(estimator: Any, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+def _finish(estimator: Any, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
     last: Result[Any] = estimator._finish(data, problem, host_result(result))
     return replace(last, status=Status.INTERRUPTED) if result.status is Status.INTERRUPTED else last

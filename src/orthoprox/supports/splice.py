@@ -47,11 +47,11 @@ def _exchanged(C: Covariance, points: Points, which: Array, allowance: Allowance
     values = worth(X, S, CX, C.diagonal)
     gain = np.where((values.owners > 0) | S, 0.0, values.gain)
     factors = _ONE if len(which) > _MANY else _HYSTERESIS
-    masks, mine = _unequal([allowance.choose(np.where(S, factor * values.loss, gain)) for factor in factors])
+    masks, mine = _distinct([allowance.choose(np.where(S, factor * values.loss, gain)) for factor in factors])
     return climb(C, CX[mine], masks, _CLIMB, which[mine])
 
 
-def _unequal(masks: list[Array]) -> tuple[Array, Array]:
+def _distinct(masks: list[Array]) -> tuple[Array, Array]:
     """The masks without those that are equal to one before them, and to which point each belongs."""
     new = [np.ones(len(masks[0]), dtype=bool)]
     for i, mask in enumerate(masks[1:], 1):
