@@ -1,11 +1,15 @@
 """The bound beside the components: never below what they keep, in every unit and float type, and along a path."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from orthoprox import SparsePCA, sparse_pca_path, variance_bound
 from orthoprox.datasets import pitprops
+from orthoprox.estimators import _bound
 
 WISHES = [
     {"n_nonzero": 6},
@@ -86,3 +90,50 @@ def test_a_path_has_bounds_that_never_fall(X):
     assert path.upper_bound[0] == pytest.approx(path.variance_ratio[0])  # single features are exact
     assert path.upper_bound[-1] == pytest.approx(path.variance_ratio[-1])  # and so is everything
     assert np.any(path.upper_bound > path.variance_ratio * 1.001)
+
+
+ROOM = [_bound._KEPT, 0]
+"""Whether a fit may hold what its bound is computed from."""
+
+
+@pytest.mark.parametrize("n", [8, 1_200])  # the covariance is held, or a copy of the samples
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_bound_that_is_asked_for_later_is_that_of_the_fit(n, kind, monkeypatch):
+    """Whatever has become of the samples and settings since, and the same as if it had been computed at once."""
+    rng, found = np.random.default_rng(5), []
+    D = np.where(rng.random((20, n)) < 0.5, rng.standard_normal((20, n)), 0.0)
+    for room in ROOM:
+        monkeypatch.setattr(_bound, "_KEPT", room)
+        X = kind(D.copy())
+        fitted = SparsePCA(2, n_nonzero=6, effort="fast").fit(X)
+        assert ("upper_bound_" in vars(fitted)) == (room == 0) and {"upper_bound_", "optimality_gap_"} <= set(
+            dir(fitted)
+        )
+        (X.data if sparse.issparse(X) else X)[...] = 0.0
+        fitted.set_params(effort="thorough", n_nonzero=2)
+        found.append((fitted.upper_bound_, fitted.optimality_gap_))
+        assert vars(fitted)["_bound_task"] is None and fitted.upper_bound_ == found[-1][0]  # nothing is held any more
+    assert found[0] == pytest.approx(found[1], rel=1e-12) and found[0][1] > 0
+
+
+def test_copies_and_pickles_have_the_bound_and_no_samples(X):
+    for twin in (copy.copy, copy.deepcopy, lambda fitted: pickle.loads(pickle.dumps(fitted))):
+        fitted = SparsePCA(2, n_nonzero=6).fit(X)
+        assert vars(twin(fitted))["_bound_task"] is None
+        assert twin(fitted).upper_bound_ == fitted.upper_bound_
+
+
+@pytest.mark.parametrize("again", ["fit", "partial_fit"])
+def test_another_fit_has_its_own_bound(again, X):
+    fitted = SparsePCA(2, n_nonzero=6).fit(X)
+    getattr(fitted, again)(10 * X)
+    alone = getattr(SparsePCA(2, n_nonzero=6), again)(10 * X)
+    assert fitted.optimality_gap_ == alone.optimality_gap_ and fitted.upper_bound_ == alone.upper_bound_
+
+
+def test_paths_compute_the_bounds_that_they_show(X, monkeypatch):
+    counts, compute = [2, 4, 8], _bound.BoundTask.compute
+    asked: list[int] = []
+    monkeypatch.setattr(_bound.BoundTask, "compute", lambda task: asked.append(task.allowance.total) or compute(task))
+    sparse_pca_path(X, 2, n_nonzero=counts, cv=2, effort="fast")
+    assert asked == counts

@@ -58,6 +58,10 @@ class Covariance(abc.ABC):
         """A smaller matrix with the same eigenvalues, but for zeros, and the rounding error of its entries, if any."""
         return None
 
+    def separate(self, most: int) -> Covariance | None:
+        """The same in memory that nobody else can change, if it takes at most so many bytes."""
+        return None
+
     def block(self, features: Array) -> Array:
         """The covariances of some features among themselves, as an array."""
         return self.restrict(features).dense()

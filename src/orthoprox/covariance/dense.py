@@ -14,6 +14,12 @@ from orthoprox.covariance._base import Covariance
 class DenseCovariance(Covariance):
     """C as an array.
 
+    Parameters
+    ----------
+    C : array, shape (n, n)
+    error : float
+        How far its entries may be from those of the covariance meant, by rounding.
+
     Examples
     --------
     >>> import numpy as np
@@ -26,6 +32,7 @@ class DenseCovariance(Covariance):
     """
 
     C: Array
+    error: float = 0.0
 
     @property
     def n(self) -> int:
@@ -34,6 +41,10 @@ class DenseCovariance(Covariance):
     @property
     def diagonal(self) -> Array:
         return np.diag(self.C)
+
+    @property
+    def entry_error(self) -> float:
+        return self.error
 
     def product(self, X: Array) -> Array:
         return np.asarray(self.C @ X)
@@ -45,7 +56,10 @@ class DenseCovariance(Covariance):
         return np.asarray(self.C[np.ix_(rows, columns)])
 
     def restrict(self, features: Array) -> Covariance:
-        return DenseCovariance(self.C[np.ix_(features, features)])
+        return DenseCovariance(self.C[np.ix_(features, features)], self.error)
+
+    def separate(self, most: int) -> Covariance | None:
+        return DenseCovariance(self.C.copy(), self.error) if self.C.nbytes <= most else None
 
     def dense(self) -> Array:
         return self.C

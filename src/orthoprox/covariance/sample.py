@@ -10,6 +10,7 @@ import numpy as np
 from orthoprox._fields import cached_property
 from orthoprox._types import Array
 from orthoprox.covariance._base import ENTRY_WORK, Covariance
+from orthoprox.covariance.dense import DenseCovariance
 from orthoprox.maps.sparse import is_sparse
 
 _KEPT = 1000
@@ -116,6 +117,14 @@ class SampleCovariance(Covariance):
 
     def restrict(self, features: Array) -> SampleCovariance:
         return SampleCovariance(self._slice(features), self.center[features], self.divisor)
+
+    def separate(self, most: int) -> Covariance | None:
+        if self.n <= _KEPT and np.dtype(np.float64).itemsize * self.n**2 <= most:
+            return DenseCovariance(self.dense(), self.entry_error)
+        arrays = (self.B.data, self.B.indices, self.B.indptr) if is_sparse(self.B) else (self.B,)
+        if sum(a.nbytes for a in arrays) > most:
+            return None
+        return SampleCovariance(self.B.copy(), self.center.copy(), self.divisor)
 
     @property
     def entry_work(self) -> float:

@@ -1,10 +1,10 @@
-"""What variance no sparse components of the samples exceed."""
+"""What variance no sparse components of the samples exceed, computed when somebody asks for it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,18 @@ from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.bounds import variance_bound
+from orthoprox.covariance import Covariance
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._spectrum import is_formed, principal_shares
+from orthoprox.estimators._streaming import StreamingTransformer
+from orthoprox.estimators._units import times_power
 
+BOUND = ("upper_bound_", "optimality_gap_")
+"""The attributes that wait until somebody asks for them."""
 _WORK = 4e8  # multiplications beside a fit of many features, less than half a second
 _MORE_WORK = 4e9
 _SECONDS = 3.0  # of branch and bound
+_KEPT = 16_000_000  # bytes of a covariance, or of samples, that a fitted estimator may hold until somebody asks
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,50 @@ class UpperBound:
     gap: float
 
 
-def upper_bound(fitted: Any, data: Samples, V: Array, kept: float) -> UpperBound:
+@dataclass(frozen=True, eq=False)
+class BoundTask:
+    """All that a bound depends on: what is allowed, of which covariance.
+
+    Of a sketch B, the covariance of the data is (B'B + R) / d: what holds for B'B holds for the data with the most that
+    R can add.
+    """
+
+    covariance: Covariance
+    allowance: Allowance
+    effort: str
+    """That of the fit: only a thorough one waits seconds for a bound."""
+    kept: float
+    """The variance that the components keep, of samples of unit size; of a sketch, what they keep for certain."""
+    most: float
+    """What as many principal components keep, which is a bound too; infinite where iterations found it."""
+    beyond: float
+    """The most that R can add."""
+    exponent: int
+    """The data are 2^exponent times the samples of unit size."""
+
+    def compute(self) -> UpperBound:
+        """The bound, in the units of the data."""
+        allowance, thorough = self.allowance, self.effort == "thorough"
+        bound = variance_bound(
+            self.covariance,
+            allowance.r,
+            n_nonzero=allowance.total,
+            n_nonzero_per_component=allowance.caps,
+            effort="thorough" if thorough else "fast",
+            incumbent=self.kept,
+            time_limit=_SECONDS,
+            work_limit=_MORE_WORK if thorough else _WORK,
+        )
+        value = min(bound.value, self.most) + self.beyond
+        return UpperBound(float(times_power(value, 2 * self.exponent)), max(0.0, 1.0 - self.kept / value))
+
+    def separate(self) -> BoundTask | None:
+        """The same with memory of its own, for later; None where that is too much to hold."""
+        covariance = self.covariance.separate(_KEPT)
+        return None if covariance is None else replace(self, covariance=covariance)
+
+
+def bound_task(fitted: Any, data: Samples, V: Array, kept: float) -> BoundTask:
     """What no components exceed that are allowed or, with a weight, have no more nonzeros in all.
 
     Parameters
@@ -43,47 +92,54 @@ def upper_bound(fitted: Any, data: Samples, V: Array, kept: float) -> UpperBound
     """
     found = Allowance(int(np.count_nonzero(V)), (data.n_features,) * V.shape[1])
     allowance = fitted._allowance(data) if fitted.weight is None else found
+    most, beyond = fitted.pca_variance_ratio_ * data.total_variance, 0.0
     if data.remainder is not None:
         kept = float(np.sum(np.square(data.remainder.rows @ V))) / data.degrees_of_freedom
-    return _bound(data, allowance, fitted.effort, kept, fitted.pca_variance_ratio_ * data.total_variance)
-
-
-def _bound(data: Samples, allowance: Allowance, effort: str, kept: float, pca: float) -> UpperBound:
-    """A bound for all components with an allowance.
-
-    Parameters
-    ----------
-    data : Samples
-    allowance : Allowance
-    effort : {"fast", "balanced", "thorough"}
-        That of the fit: only a thorough one waits seconds for a bound.
-    kept, pca : float
-        The variances that the components and as many principal components keep, of samples of unit size. Of a sketch,
-        what the components keep for certain.
-
-    Notes
-    -----
-    Of a sketch B, the covariance of the data is (B'B + R) / d: what holds for B'B holds for the data with the most that
-    R can add.
-    """
-    beyond = 0.0
-    if data.remainder is not None:
         beyond = data.remainder.largest_part(allowance.r, allowance.total) / data.degrees_of_freedom
         data = replace(data, X=data.remainder.rows, remainder=None)
-        pca = float(np.sum(principal_shares(data, allowance.r))) * data.total_variance
-    thorough = effort == "thorough"
-    bound = variance_bound(
-        data.covariance,
-        allowance.r,
-        n_nonzero=allowance.total,
-        n_nonzero_per_component=allowance.caps,
-        effort="thorough" if thorough else "fast",
-        incumbent=kept,
-        time_limit=_SECONDS,
-        work_limit=_MORE_WORK if thorough else _WORK,
-    )
-    value = bound.value
-    if is_formed(data):  # iterated eigenvalues may lie below the true ones, and prove nothing
-        value = min(value, pca * (1.0 + math.sqrt(np.finfo(data.like.dtype).eps)))
-    value += beyond
-    return UpperBound(data.to_data(value, 2), max(0.0, 1.0 - kept / value))
+        most = float(np.sum(principal_shares(data, allowance.r))) * data.total_variance
+    # Iterated eigenvalues may lie below the true ones, and prove nothing.
+    most = most * (1.0 + math.sqrt(np.finfo(data.like.dtype).eps)) if is_formed(data) else math.inf
+    return BoundTask(data.covariance, allowance, fitted.effort, kept, most, beyond, data.exponent)
+
+
+class WithBound(StreamingTransformer):
+    """An estimator whose bound is computed when it is first asked for: who compares many fits asks for that of one."""
+
+    upper_bound_: float
+    optimality_gap_: float
+    _lazy = StreamingTransformer._lazy.union(BOUND)
+    _bound_task: BoundTask | None = None
+
+    def _set_bound_task(self, task: BoundTask) -> None:
+        """Replace the bound of the last fit; compute it now if what it depends on is too much to hold."""
+        for name in BOUND:
+            self.__dict__.pop(name, None)
+        self._bound_task = task.separate()
+        if self._bound_task is None:
+            self._store_bound(task)
+
+    def _store_bound(self, task: BoundTask) -> None:
+        bound = task.compute()
+        self.upper_bound_, self.optimality_gap_, self._bound_task = bound.value, bound.gap, None
+
+    def _forget_fit(self) -> None:
+        super()._forget_fit()
+        self._bound_task = None
+
+    def __getstate__(self) -> Any:
+        """The bound goes along in copies and pickles, and not the samples that it is computed from."""
+        if self._bound_task is not None:
+            self._store_bound(self._bound_task)
+        return super().__getstate__()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in BOUND and (task := self._bound_task) is not None:
+                self._store_bound(task)
+                return self.__dict__[name]
+            return super().__getattr__(name)
+
+        def __dir__(self) -> list[str]:
+            return [*super().__dir__(), *(BOUND if self._bound_task is not None else ())]

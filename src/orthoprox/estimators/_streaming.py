@@ -121,8 +121,7 @@ class StreamingTransformer(OrthogonalTransformer):
     def _adopt(self, sketch: CovarianceSketch) -> None:
         """Make a sketch that of this estimator; what was fitted before is no longer true of it."""
         self._previous = self.__dict__.get("components_", self.__dict__.get("_previous"))
-        for name in self._lazy:
-            self.__dict__.pop(name, None)
+        self._forget_fit()
         self.sketch_, self.n_samples_seen_, self._pending = sketch, sketch.n_samples, True
 
     def _refresh(self) -> None:
@@ -134,11 +133,14 @@ class StreamingTransformer(OrthogonalTransformer):
                 self.components_ = self._previous
             self._fit(samples_of(self.sketch_))
         except BaseException:
-            for name in self._lazy:
-                self.__dict__.pop(name, None)
+            self._forget_fit()
             self._pending = True
             raise
         self._tell()
+
+    def _forget_fit(self) -> None:
+        for name in self._lazy:
+            self.__dict__.pop(name, None)
 
     def _check_samples(self, seen: int) -> None:
         if seen < self._least_samples:
@@ -175,8 +177,7 @@ class StreamingTransformer(OrthogonalTransformer):
                     raise
                 except ValueError as error:  # such as constant features: more blocks may help
                     raise NotFittedError(str(error)) from error
-                if name in self.__dict__:
-                    return self.__dict__[name]
+                return getattr(self, name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _check_settings(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -200,11 +199,11 @@ def _upper_bounds(fits: list[SparsePCA]) -> Array:
 
 def _errors(settings: dict[str, Any], X: Any, counts: list[int], train: Array, test: Array) -> list[float]:
     """The share of the variation of the test samples that each fit to the training samples loses."""
-    fits = _fits(settings, take_rows(X, train), counts, bounded=False)
+    fits = _fits(settings, take_rows(X, train), counts)
     return [1.0 - model.score(take_rows(X, test)) for model in fits]
 
 
-def _fits(settings: dict[str, Any], X: Any, counts: list[int], bounded: bool = True) -> list[SparsePCA]:
+def _fits(settings: dict[str, Any], X: Any, counts: list[int]) -> list[SparsePCA]:
     """A fit for every number of nonzeros, in rising order.
 
     The solution with fewer nonzeros is allowed at the next number too. What a search from there finds is kept where it
@@ -212,18 +211,19 @@ def _fits(settings: dict[str, Any], X: Any, counts: list[int], bounded: bool = T
     """
     fits: list[SparsePCA] = []
     for k in counts:
-        model = _fit_one(SparsePCA(**settings), k, X, bounded)
+        model = _fit_one(SparsePCA(**settings), k, X)
         if fits:
-            warm = _fit_one(copy.copy(fits[-1]).set_params(warm_start=True), k, X, bounded)
+            warm = SparsePCA(**settings, warm_start=True)
+            warm.components_ = host(fits[-1].components_)
+            warm = _fit_one(warm, k, X).set_params(warm_start=False)
             model = max(model, warm, key=lambda fit: float(np.sum(fit.explained_variance_ratio_)))
-        fits.append(model.set_params(warm_start=False))
+        fits.append(model)
     return fits
 
 
-def _fit_one(model: SparsePCA, k: int, X: Any, bounded: bool) -> SparsePCA:
+def _fit_one(model: SparsePCA, k: int, X: Any) -> SparsePCA:
     """A fit without what there is to tell of the data, which was told before."""
     model.set_params(n_nonzero=k)
-    model._bounded = bounded
     model._fit(model._read(X))
     return model
 

@@ -14,7 +14,7 @@ from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact
 from orthoprox.estimators._arrange import arrange
 from orthoprox.estimators._base import AUTO
-from orthoprox.estimators._bound import upper_bound
+from orthoprox.estimators._bound import WithBound, bound_task
 from orthoprox.estimators._covariance import read_covariance
 from orthoprox.estimators._device import at_home, fitting, host, like_input
 from orthoprox.estimators._input import Samples
@@ -26,7 +26,6 @@ from orthoprox.estimators._share import is_share
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of, with_norm
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
-from orthoprox.estimators._streaming import StreamingTransformer
 from orthoprox.estimators._summary import SparsePCASummary, feature_names, summarise
 from orthoprox.estimators._units import affine
 from orthoprox.estimators._warn import warn_caller
@@ -42,7 +41,7 @@ _SHORT_STAGES = {"block": 10, "rounds": 3}
 """Settings of oadmm for a number of nonzeros: shorter homotopy stages and fewer Newton steps do as well."""
 
 
-class SparsePCA(StreamingTransformer):
+class SparsePCA(WithBound):
     r"""Principal components with few nonzero loadings, exactly orthonormal.
 
     At most ``n_nonzero`` entries of ``components_`` differ from zero, and among such orthonormal components these
@@ -124,7 +123,8 @@ class SparsePCA(StreamingTransformer):
     upper_bound_ : float
         What the sum of ``explained_variance_`` cannot exceed for any orthonormal components with the nonzeros allowed
         or, with ``weight``, with no more nonzeros in all (``orthoprox.variance_bound``). At most the variance of as
-        many principal components, as computed.
+        many principal components, as computed. It is computed when first asked for if the covariance, or a copy of the
+        samples, takes at most 16 MB, which the estimator holds until then; otherwise by the fit.
     optimality_gap_ : float
         By which share of that bound these components fall short. At 0 they are proved optimal; a positive gap may be
         due to the bound.
@@ -171,10 +171,9 @@ class SparsePCA(StreamingTransformer):
 
     _share_components = True
     _by_covariance = True
-    _bounded = True
-    _lazy = StreamingTransformer._lazy.union(
+    _lazy = WithBound._lazy.union(
         ("adjusted_variance_ratio_", "explained_variance_", "explained_variance_ratio_", "feature_scale_"),
-        ("n_components_", "n_nonzero_", "notes_", "optimality_gap_", "pca_variance_ratio_", "upper_bound_"),
+        ("n_components_", "n_nonzero_", "notes_", "pca_variance_ratio_"),
     )
 
     def __init__(
@@ -350,10 +349,8 @@ class SparsePCA(StreamingTransformer):
         self.explained_variance_ = data.to_data(variance, 2)
         self.explained_variance_ratio_ = variance / data.total_variance
         self.pca_variance_ratio_ = float(np.sum(principal_shares(data, V.shape[1])))
-        bound = upper_bound(self, data, V, float(np.sum(variance))) if self._bounded else None
-        self.upper_bound_: float | None = None if bound is None else bound.value
-        self.optimality_gap_: float | None = None if bound is None else bound.gap
         self.adjusted_variance_ratio_ = adjusted_squares(T) / data.total_squares
+        self._set_bound_task(bound_task(self, data, V, float(np.sum(variance))))
 
     def _side_by_side(self, runs: Sequence[Callable[[], Result[Any]]]) -> Sequence[Callable[[], Result[Any]]]:
         return runs if self.n_jobs in (None, 1) or len(runs) == 1 else side_by_side(runs, self.n_jobs)
