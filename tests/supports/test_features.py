@@ -13,6 +13,7 @@ from orthoprox.supports.apart import leading
 from orthoprox.supports.disjoint import one_by_one
 from orthoprox.supports.moves import _best
 from orthoprox.supports.points import orthonormalise
+from orthoprox.supports.progress import Progress
 from orthoprox.supports.wide import _largest_sums, first_features
 
 
@@ -52,6 +53,27 @@ def test_known_eigenvectors_take_the_place_of_computed_ones():
     said[100:130, 0], said[700:730, 1] = 1.0, 1.0
     inside = set(first_features(C, Allowance(8, (4, 4)), said))
     assert {*range(100, 130), *range(700, 730)} <= inside
+
+
+@pytest.mark.parametrize("m", [40, 70])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_products_go_through_the_samples_where_these_are_few(m, kind):
+    """At most half as many as features; the covariance is the same, that of a part of the features too."""
+    rng = np.random.default_rng(4)
+    B, center, every, some = rng.standard_normal((m, 120)), rng.standard_normal(120), np.arange(120), np.arange(20, 110)
+    C, X = SampleCovariance(kind(B), center, m - 1), rng.standard_normal((90, 3))
+    formed = search._formed(C, every)
+    few = m == 40 and kind is np.asarray
+    assert (formed.root is not None) == (C.factor(some) is not None) == few and C.factor(np.arange(79)) is None
+    for part in (
+        search._formed(C, some),
+        formed.restrict(some),
+        search._enter(C, some, Progress(), (some[:30], formed.restrict(some[:30]))),
+    ):
+        assert (part.root is not None) == few and part.restrict(np.arange(10)).root is None
+        np.testing.assert_allclose(part.product(X), part.dense() @ X, rtol=1e-9, atol=1e-12)
+    if few:
+        np.testing.assert_allclose(formed.root.T @ formed.root, C.dense(), atol=1e-12)
 
 
 def test_a_working_set_grows_no_more_after_a_round_without_gain(monkeypatch):

@@ -58,6 +58,10 @@ class Covariance(abc.ABC):
         """A smaller matrix with the same eigenvalues, but for zeros, and the rounding error of its entries, if any."""
         return None
 
+    def factor(self, features: Array) -> Array | None:
+        """B with B'B = C for some features, if products with B take less time than with B'B; otherwise None."""
+        return None
+
     def separate(self, most: int) -> Covariance | None:
         """The same in memory that nobody else can change, if it takes at most so many bytes."""
         return None

@@ -118,6 +118,11 @@ class SampleCovariance(Covariance):
     def restrict(self, features: Array) -> SampleCovariance:
         return SampleCovariance(self._slice(features), self.center[features], self.divisor)
 
+    def factor(self, features: Array) -> Array | None:
+        if is_sparse(self.B) or 2 * self.m > len(features):
+            return None
+        return np.asarray(self._centred[:, features] / np.sqrt(self.divisor))
+
     def separate(self, most: int) -> Covariance | None:
         if self.n <= _KEPT and np.dtype(np.float64).itemsize * self.n**2 <= most:
             return DenseCovariance(self.dense(), self.entry_error)

@@ -115,7 +115,7 @@ def _find(
     progress: Progress,
 ) -> None:
     """One search, among features that matter and then among those that would gain."""
-    C = DenseCovariance(C.dense()) if C.n <= _FORMED else C
+    C = _formed(C, np.arange(C.n)) if C.n <= _FORMED else C
     inside = first_features(C, allowance, leading)
     if start is not None:
         inside = np.union1d(inside, np.flatnonzero(np.any(start != 0, axis=1)))
@@ -188,7 +188,7 @@ def _enter(
     if len(inside) > _FORMED:
         return C if every else C.restrict(inside)
     if known is None:
-        return DenseCovariance((C if every else C.restrict(inside)).dense())
+        return _formed(C, inside)
     before, part = known
     old = np.isin(inside, before, assume_unique=True)
     new, D = np.flatnonzero(~old), np.empty((len(inside), len(inside)))
@@ -196,7 +196,13 @@ def _enter(
     D[:, new] = C.cross(inside, inside[new])
     D[new] = D[:, new].T
     D[np.ix_(new, new)] = (D[np.ix_(new, new)] + D[np.ix_(new, new)].T) / 2
-    return DenseCovariance(D)
+    return DenseCovariance(D, root=C.factor(inside))
+
+
+def _formed(C: Covariance, inside: Array) -> Covariance:
+    """The covariance of some features as an array, with products through the samples where these are few."""
+    part = C if len(inside) == C.n else C.restrict(inside)
+    return part if isinstance(part, DenseCovariance) else DenseCovariance(part.dense(), root=C.factor(inside))
 
 
 def _cut(allowance: Allowance, n: int) -> Allowance:
