@@ -60,7 +60,7 @@ of log counts, of 60 x 3000 that of the samples. *r x k* allows k nonzeros in ea
 shared out freely. Beside, in parentheses, are seconds of processor time on one thread: compare them within a row.
 
 - **orthoprox** is `SparsePCA` at its defaults{effort}; `fast` and `thorough` are its other efforts, on up to {small}
-  features.
+  features. Its seconds are those of a fit and of its own, quicker bound.
 - **truncated power** takes one component after the other, on features that are left. Up to {formed} features it
   exchanges one feature for another, moves entries between components with a total, and starts 20 times; beyond,
   components share a total equally, and it starts 3 times. **greedy** grows disjoint supports by one entry at a time,
