@@ -17,6 +17,7 @@ OTHERS = 3e-3
 SGD = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 ADAM = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 LENGTH = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+WAYS = {"SGD": SGD, "Nesterov": SGD, "Adam": ADAM}
 Make = Callable[[nn.Module, float], list[Any]]
 
 
@@ -35,17 +36,22 @@ def ours(model: nn.Module, lr: float, **settings: Any) -> list[Any]:
     return [OrthoProx(weights(model), lr=lr, **settings), others(model)]
 
 
-def pogo(adam: bool) -> Make:
+def momentum(way: str) -> dict[str, Any]:
+    """Settings of SGD, as all libraries name them; none for Adam."""
+    return {} if way == "Adam" else {"momentum": 0.9, "nesterov": way == "Nesterov"}
+
+
+def pogo(way: str) -> Make:
     def make(model: nn.Module, lr: float) -> list[Any]:
         from pogo import POGO, base
 
-        way = base.VectorAdam() if adam else base.SGD(momentum=0.9)
-        return [POGO(weights(model), way, lr), others(model)]
+        own = base.VectorAdam() if way == "Adam" else base.SGD(**momentum(way))
+        return [POGO(weights(model), own, lr), others(model)]
 
     return make
 
 
-def geoopt(adam: bool) -> Make:
+def geoopt(way: str) -> Make:
     def make(model: nn.Module, lr: float) -> list[Any]:
         import geoopt as library
 
@@ -53,13 +59,13 @@ def geoopt(adam: bool) -> Make:
             tall = stack.weight.data.mT.contiguous()
             stack.weight = library.ManifoldParameter(tall, manifold=library.Stiefel())
             stack.tall = True
-        kind = library.optim.RiemannianAdam if adam else library.optim.RiemannianSGD
-        return [kind(weights(model), lr=lr, **({} if adam else {"momentum": 0.9})), others(model)]
+        kind = library.optim.RiemannianAdam if way == "Adam" else library.optim.RiemannianSGD
+        return [kind(weights(model), lr=lr, **momentum(way)), others(model)]
 
     return make
 
 
-def geotorch(adam: bool) -> Make:
+def geotorch(way: str) -> Make:
     def make(model: nn.Module, lr: float) -> list[Any]:
         import geotorch as library
 
@@ -67,16 +73,15 @@ def geotorch(adam: bool) -> Make:
             start = stack.weight.data.clone()
             library.orthogonal(stack, "weight")
             stack.weight = start
-        return [plain(adam)(model, lr)[0], others(model)]
+        return plain(way)(model, lr)
 
     return make
 
 
-def plain(adam: bool) -> Make:
+def plain(way: str) -> Make:
     def make(model: nn.Module, lr: float) -> list[Any]:
-        params = weights(model)
-        kind = torch.optim.Adam(params, lr=lr) if adam else torch.optim.SGD(params, lr=lr, momentum=0.9)
-        return [kind, others(model)]
+        kind = torch.optim.Adam if way == "Adam" else torch.optim.SGD
+        return [kind(weights(model), lr=lr, **momentum(way)), others(model)]
 
     return make
 
@@ -84,14 +89,12 @@ def plain(adam: bool) -> Make:
 METHODS: dict[str, tuple[Make, tuple[float, ...], str | None]] = {
     "orthoprox": (ours, SGD, None),
     "orthoprox, betas": (lambda model, lr: ours(model, lr, betas=(0.9, 0.999)), LENGTH, None),
-    "POGO, SGD": (pogo(False), SGD, "pogo"),
-    "POGO, VectorAdam": (pogo(True), tuple(10 * lr for lr in LENGTH), "pogo"),
-    "geoopt, SGD": (geoopt(False), SGD, "geoopt"),
-    "geoopt, Adam": (geoopt(True), ADAM, "geoopt"),
-    "GeoTorch, SGD": (geotorch(False), SGD, "geotorch"),
-    "GeoTorch, Adam": (geotorch(True), ADAM, "geotorch"),
-    "unconstrained, SGD": (plain(False), SGD, None),
-    "unconstrained, Adam": (plain(True), ADAM, None),
+    "POGO, SGD": (pogo("SGD"), SGD, "pogo"),
+    "POGO, Nesterov": (pogo("Nesterov"), SGD, "pogo"),
+    "POGO, VectorAdam": (pogo("Adam"), tuple(10 * lr for lr in LENGTH), "pogo"),
+    **{f"geoopt, {way}": (geoopt(way), grid, "geoopt") for way, grid in WAYS.items()},
+    **{f"GeoTorch, {way}": (geotorch(way), grid, "geotorch") for way, grid in WAYS.items()},
+    **{f"unconstrained, {way}": (plain(way), grid, None) for way, grid in WAYS.items()},
 }
 """Name -> how it is made, the six values of lr it may choose from, the package it needs."""
 

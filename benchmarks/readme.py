@@ -2,7 +2,8 @@
 
     python benchmarks/readme.py
 
-One thread, one fit after the other; seconds of the processor, that of a fit with its bound. benchmarks/sparse.py has more data and other methods.
+One thread, one fit after the other; seconds of the processor, those of a fit with its bound. benchmarks/sparse.py has
+more data and other methods.
 """
 
 from __future__ import annotations

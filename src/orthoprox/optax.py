@@ -36,7 +36,9 @@ class Leaf(NamedTuple):
     trust: Any
 
 
-def orthoprox(lr: float, momentum: float = 0.9, penalty: Any = None, beta: float = 1.0) -> Transformation:
+def orthoprox(
+    lr: float, momentum: float = 0.9, penalty: Any = None, beta: float = 1.0, *, nesterov: bool = True
+) -> Transformation:
     """Stochastic OADMM-EP for parameters whose last two axes are orthonormal matrices, along their short side.
 
     The updates lead from one orthonormal matrix to the next, so they come last in a chain. A step that is not finite or
@@ -51,6 +53,8 @@ def orthoprox(lr: float, momentum: float = 0.9, penalty: Any = None, beta: float
         For each matrix.
     beta : float
         The penalty of the splitting, in units of (1 - momentum)/lr.
+    nesterov : bool
+        Whether momentum is Nesterov's.
 
     Examples
     --------
@@ -68,7 +72,7 @@ def orthoprox(lr: float, momentum: float = 0.9, penalty: Any = None, beta: float
         if not (isinstance(value, (int, float)) and 0 <= value < most and (value > 0 or name == "momentum")):
             wanted = "a number in [0, 1)" if name == "momentum" else "a positive number, the same at every step"
             raise ValueError(f"{name} must be {wanted}; given {value!r}.")
-    one = functools.partial(_step, lr, momentum, penalty, beta)
+    one = functools.partial(_step, lr, momentum, penalty, beta, nesterov)
 
     def init(params: Any) -> Any:
         return jax.tree.map(functools.partial(_fresh, penalty), params)
@@ -106,19 +110,22 @@ def _fresh(penalty: Any, W: Any) -> Leaf:
     return Leaf(jnp.zeros_like(W), W, jnp.zeros_like(W), jnp.ones(W.shape[:-2], W.dtype))
 
 
-def _step(lr: float, momentum: float, penalty: Any, beta: float, G: Any, state: Leaf, X: Any) -> tuple[Any, Leaf]:
+def _step(
+    lr: float, momentum: float, penalty: Any, beta: float, nesterov: bool, G: Any, state: Leaf, X: Any
+) -> tuple[Any, Leaf]:
     m, n = X.shape[-2:]
     terms = None if penalty is None else penalty_terms(penalty, m, n)
     L, reach = (1.0 - momentum) / lr, inverse_root().reach
     M = momentum * state.momentum + (1.0 - momentum) * G
+    ahead = momentum * M + (1.0 - momentum) * G if nesterov else M
     trust = state.trust[..., None, None]
     y, z = state.y, state.z
     if terms is None:
-        Y = X - trust / L * M
+        Y = X - trust / L * ahead
     else:
         h, g = terms
         pull = 0.0 if isinstance(g, Zero) else _each(g.subgradient, X)
-        Y = X - trust / (L * (1.0 + beta)) * (M + z + beta * L * (X - y) - pull)
+        Y = X - trust / (L * (1.0 + beta)) * (ahead + z + beta * L * (X - y) - pull)
     new, excess = _polar_near(Y)
     within, finite = excess <= reach, jnp.isfinite(excess)
     new = jnp.where(within[..., None, None], new, X)

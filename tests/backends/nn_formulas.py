@@ -22,15 +22,19 @@ def parts(penalty):
     return problem.h, problem.g
 
 
-def one_step(W, y, z, M, G, penalty, lr, momentum, weight, t, rule):
-    """Algorithm 1 for one matrix, with the averaged gradient in place of the gradient."""
+def one_step(W, y, z, M, G, penalty, lr, momentum, weight, t, rule, nesterov=True):
+    """Algorithm 1 for one matrix, with the averaged gradient in place of the gradient.
+
+    Nesterov's average is the one that the next step would have if its gradient were the same.
+    """
     h, g = parts(penalty)
     M = momentum * M + (1 - momentum) * G
+    ahead = momentum * M + (1 - momentum) * G if nesterov else M
     L = (1 - momentum) / lr
     if penalty is None:
-        return polar(W - M / (rule["theta"] * L)), None, None, M
+        return polar(W - ahead / (rule["theta"] * L)), None, None, M
     beta = rule["beta"] * L * (1 + rule["xi"] * t ** rule["p"])
-    pull = M + z + beta * (W - y) - weight * g.subgradient(W)
+    pull = ahead + z + beta * (W - y) - weight * g.subgradient(W)
     X = polar(W - pull / (rule["theta"] * (L + beta)))
     b, mu = X + z / beta, rule["tau"] / beta
     breve = h.prox(b, weight * (mu + 1 / beta))

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import itertools
 import pkgutil
 import re
 from pathlib import Path
@@ -115,6 +116,29 @@ def test_steps_after_that_keep_the_zeros_and_lower_the_loss(torch, how):
     assert torch.equal(still, layer.weight)
     sparse = to_sparse(layer)["weight"]
     assert sparse.layout is torch.sparse_csr and torch.equal(sparse.to_dense(), layer.weight)
+
+
+@pytest.mark.parametrize("nesterov", [True, False])
+def test_a_step_after_that_goes_along_the_averaged_gradient_among_matrices_with_these_zeros(torch, rng, nesterov):
+    from orthoprox.nn import OrthoProx, finish_, orthogonal_
+
+    lr, momentum = 1e-7, 0.6
+    layer = orthogonal_(torch.nn.Linear(7, 3, bias=False, dtype=torch.float64))
+    finish_(layer, nonzeros=12)
+    X = layer.weight.detach().numpy().T.copy()
+    optimizer = OrthoProx(layer.parameters(), lr, momentum, nesterov=nesterov)
+    M = np.zeros_like(X)
+    for _ in range(3):
+        before, G = layer.weight.detach().numpy().T.copy(), rng.standard_normal(X.shape)
+        layer.weight.grad = torch.tensor(G.T.copy())
+        optimizer.step()
+        M = momentum * M + (1 - momentum) * G
+        D = (momentum * M + (1 - momentum) * G if nesterov else M)[X != 0]
+        # of the entries that may move, those normal to X'X = I are combinations of the derivatives of its entries
+        normals = [(X @ (np.outer(e, f) + np.outer(f, e)))[X != 0] for e, f in itertools.product(np.eye(3), repeat=2)]
+        tangent = D - np.array(normals).T @ np.linalg.lstsq(np.array(normals).T, D, rcond=None)[0]
+        moved = (layer.weight.detach().numpy().T - before)[X != 0] * (1 - momentum) / lr
+        assert np.abs(moved + tangent).max() < 1e-5
 
 
 def test_a_number_of_nonzeros_is_kept_to_and_square_matrices_of_few_are_permutations(torch, rng):

@@ -55,14 +55,15 @@ def test_the_polar_factor_by_products_is_that_of_singular_values_up_to_its_reach
 
 @pytest.mark.parametrize("rule", [SETTINGS, {**SETTINGS, "sigma": 1.0, "tau": 0.0, "theta": 1.0}], ids=["all", "plain"])
 @pytest.mark.parametrize("name", PENALTIES)
-@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (4, 4)])
-def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(torch, rng, shape, name, rule):
+@pytest.mark.parametrize(("shape", "nesterov"), [((3, 7), True), ((7, 3), False), ((7, 3), True), ((4, 4), False)])
+def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(torch, rng, shape, nesterov, name, rule):
     from orthoprox.nn import OrthoProx
 
     penalty, lr, momentum, weight, t = PENALTIES[name], 0.04, 0.6, 0.8, 5
     W = orthonormal(rng, 3, *shape)
     layer = marked(torch, W, penalty, init="keep")
-    optimizer = OrthoProx([layer.weight], lr, momentum, weight_schedule=lambda k: 0.16 * k, **rule)
+    settings = {"weight_schedule": lambda k: 0.16 * k, "nesterov": nesterov, **rule}
+    optimizer = OrthoProx([layer.weight], lr, momentum, **settings)
     layer.weight.grad = torch.zeros_like(layer.weight)
     optimizer.step()  # makes the state
     optimizer.param_groups[0]["step"] = t
@@ -77,7 +78,8 @@ def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(torch, rng, shape
     layer.weight.grad = torch.tensor(G)
     optimizer.step()
     for i in range(3):
-        X, y_new, z_new, M_new = one_step(W[i], y[i], z[i], M[i], G[i], penalty, lr, momentum, weight, t, rule)
+        given = W[i], y[i], z[i], M[i], G[i], penalty, lr, momentum, weight, t, rule, nesterov
+        X, y_new, z_new, M_new = one_step(*given)
         assert np.abs(layer.weight.detach().numpy()[i] - X).max() < 1e-12
         assert np.abs(held["momentum"].numpy()[i] - M_new).max() < 1e-14
         if penalty is not None:

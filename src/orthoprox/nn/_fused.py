@@ -45,7 +45,7 @@ class Fused:
     def move(self, scaled: bool) -> None:
         """What ``Stack.move`` does."""
         s = self.stack
-        F = s.momentum
+        F = s.direction
         if s.penalty is not None and s.penalty.subtracts:
             F = F - (s.knobs[1] / s.knobs[3]) * s.penalty.pull(s.X)
         y, z = (s.y, s.z) if self.split else (s.X, s.X)

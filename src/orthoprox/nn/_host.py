@@ -72,10 +72,10 @@ class Host:
         self._memory()
         Y = self.Y
         if s.penalty is None:
-            _sum(s.X, s.momentum, -correction * step, Y)
+            _sum(s.X, s.direction, -correction * step, Y)
         else:
             torch.lerp(s.X, s.y, step * beta, out=Y)
-            _sum(Y, s.momentum, -correction * step, Y)
+            _sum(Y, s.direction, -correction * step, Y)
             _sum(Y, s.z, -step, Y)
             if s.penalty.subtracts:
                 _sum(Y, s.penalty.pull(s.X), weight * step, Y)

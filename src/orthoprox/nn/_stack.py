@@ -53,6 +53,8 @@ class Stack:
         rule: Rule,
         state: Any,
         scratch: Scratch | None = None,
+        *,
+        nesterov: bool = False,
     ) -> None:
         self.params, self.marks, self.penalty, self.rule = params, marks, penalty, rule
         shapes = [mark.shape(p) for p, mark in zip(params, marks, strict=True)]
@@ -80,6 +82,10 @@ class Stack:
             self.y = self._keep("y", self.X.clone(), state)
             self.z = self._keep("z", torch.zeros(self.shape, **like), state)
         self.momentum_slots = self._slots(self.momentum)
+        self.ahead: Any = torch.zeros_like(self.momentum) if nesterov else None
+        self.ahead_slots = self._slots(self.ahead) if nesterov else []
+        # Nesterov steps along the average that the next step would have if its gradient were the same.
+        self.direction = self.ahead if nesterov else self.momentum
         self.excess = torch.zeros(self.shape[0], **like)
         self.worst = torch.zeros((), **like)
         self.knobs = torch.zeros(5, **like)
@@ -134,9 +140,16 @@ class Stack:
         if self.alone:
             grads = [self.marks[0].view(self.params[0].grad)]
             self.momentum_slots[0].lerp_(grads[0], fresh)
+            if self.ahead is not None:
+                torch.lerp(self.momentum_slots[0], grads[0], fresh, out=self.ahead_slots[0])
         else:
             grads = [p.grad if plain else mark.view(p.grad) for p, mark, plain in self._members]
-            torch._foreach_lerp_(self.momentum_slots, grads, fresh)
+            if self.ahead is None:
+                torch._foreach_lerp_(self.momentum_slots, grads, fresh)
+            else:
+                torch._foreach_copy_(self.ahead_slots, grads)
+                self.momentum.lerp_(self.ahead, fresh)
+                torch.lerp(self.momentum, self.ahead, fresh, out=self.ahead)
         if fresh_square is not None:
             G = grads[0] if self.alone else torch.cat([g.reshape(-1, *self.shape[1:]) for g in grads])
             square = torch.linalg.vector_norm(G.reshape(self.shape), dim=(1, 2)).square_()
@@ -151,14 +164,14 @@ class Stack:
         L = self.curvature(scaled)
         if self.penalty is None:
             step = self.trust.view(-1, 1, 1) / (self.rule.theta * L)
-            Y = torch.addcmul(self.X, self.momentum, step * correction, value=-1.0)
+            Y = torch.addcmul(self.X, self.direction, step * correction, value=-1.0)
             self.accept(Y)
             return
         beta = L * growth
         step = self.trust.view(-1, 1, 1) / (self.rule.theta * (L + beta))
         # S2: from X against the gradient of f + <z, X - y> + beta/2 |X - y|^2 - g, then the nearest orthonormal matrix
         Y = torch.lerp(self.X, self.y, step * beta)
-        Y.addcmul_(self.momentum, step * correction, value=-1.0).addcmul_(self.z, step, value=-1.0)
+        Y.addcmul_(self.direction, step * correction, value=-1.0).addcmul_(self.z, step, value=-1.0)
         if self.penalty.subtracts:
             Y.addcmul_(self.penalty.pull(self.X), step * weight)
         self.accept(Y)

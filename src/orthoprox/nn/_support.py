@@ -53,7 +53,9 @@ def nearby(X: Any, support: Any, grow: bool) -> tuple[Any, Any]:
     return kept * S, S
 
 
-def step(p: Any, state: dict[str, Any], group: dict[str, Any], tell: Callable[[Any, str], None]) -> None:
+def step(
+    p: Any, state: dict[str, Any], group: dict[str, Any], tell: Callable[[Any, str], None], *, nesterov: bool
+) -> None:
     """A gradient step with momentum on the orthonormal matrices with the zeros of a parameter.
 
     One matrix after the other on the host: it is meant for a few epochs at the end.
@@ -65,11 +67,12 @@ def step(p: Any, state: dict[str, Any], group: dict[str, Any], tell: Callable[[A
         tell(p, "its gradient was NaN or infinite, and that step left it as it was.")
         return
     M: Any = state["momentum"] if "momentum" in state else torch.zeros_like(G)
-    M = M.lerp(G * S, 1 - (group["momentum"] if group.get("betas") is None else group["betas"][0]))
-    state["momentum"] = M
     scaled = group.get("betas") is not None
+    fresh = 1 - (group["betas"][0] if scaled else group["momentum"])
+    state["momentum"] = M = M.lerp(G * S, fresh)
+    D = M.lerp(G * S, fresh) if nesterov and not scaled else M
     length = group["lr"] if scaled else group["lr"] / (1 - group["momentum"])
-    new = [one(w, m, s, length, scaled) for w, m, s in zip(W, M, S, strict=True)]
+    new = [one(w, m, s, length, scaled) for w, m, s in zip(W, D, S, strict=True)]
     mark.write(p, torch.stack(new))
 
 

@@ -44,8 +44,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     For a marked weight W a step minimises the linearised augmented Lagrangian of loss + h(y) - g(W) with W = y over
     the orthonormal matrices, then applies the prox of h to y, then moves the multiplier z: Algorithm 1 of the paper
     (OADMM-EP) with a gradient of a mini-batch, averaged over steps. Without a penalty it is projected gradient
-    descent with momentum. All marked parameters of one shape take their step together, and the projection is made of
-    products alone. Parameters that are not marked are left to another optimiser.
+    descent with Nesterov's momentum. All marked parameters of one shape take their step together, and the projection is
+    made of products alone. Parameters that are not marked are left to another optimiser.
 
     Parameters
     ----------
@@ -64,6 +64,9 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     weight_schedule : callable, optional
         The factor on all penalties as a function of the step, which counts from 0; say
         ``lambda t: min(1.0, t / 1000)``.
+    nesterov : bool
+        Whether marked weights take Nesterov's form of momentum, as in ``torch.optim.SGD``; with ``betas`` it plays no
+        part.
     base : callable, optional
         Makes the optimiser for parameters that are not marked, from a list of groups; by default
         ``torch.optim.SGD`` with the same lr and momentum, or ``torch.optim.Adam`` with the same lr and betas.
@@ -99,6 +102,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         weight_schedule: Callable[[int], float] | None = None,
         base: Callable[[list[dict[str, Any]]], Any] | None = None,
         *,
+        nesterov: bool = True,
         beta: float = 1.0,
         theta: float = 1.0,
         sigma: float = 1.0,
@@ -109,7 +113,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     ) -> None:
         check_numbers(lr, momentum, betas, beta, theta, sigma, tau, xi, p)
         self.rule = Rule(beta, theta, sigma, tau, xi, p)
-        self.penalty, self.weight_schedule, self._graphs = penalty, weight_schedule, graphs
+        self.penalty, self.weight_schedule, self.nesterov, self._graphs = penalty, weight_schedule, nesterov, graphs
         self._make_base = base
         self.base: Any = None
         self._built: dict[Any, tuple[Stack, Replay, Watch]] = {}
@@ -242,7 +246,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             for key, params in self._sort(index, present):
                 if key[0] == "support":
                     for p in params:
-                        _support.step(p, self.state[p], group, self._watched)
+                        _support.step(p, self.state[p], group, self._watched, nesterov=self.nesterov)
                 else:
                     self._step_stack((index, *key), params, group, numbers)
         group["step"] += 1
@@ -298,8 +302,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             self._look(stack, watch)
 
     def _build(self, key: Any, params: list[Any], scaled: bool) -> tuple[Stack, Replay, Watch]:
-        marks = [mark_of(p) for p in params]
-        assert all(mark is not None for mark in marks)
+        marks = [mark for p in params if (mark := mark_of(p)) is not None]
+        assert len(marks) == len(params)
         for p in params:
             check_kind(p)
             OWNERS[p] = weakref.ref(self)  # of several optimisers the one that moves it
@@ -311,7 +315,8 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
                 )
         penalty = penalty_for(params[0], self.penalty)
         with full_precision(params[0]):
-            stack = Stack(params, marks, penalty, self.rule, self.state, self._scratch)  # type: ignore[arg-type]
+            nesterov = self.nesterov and not scaled
+            stack = Stack(params, marks, penalty, self.rule, self.state, self._scratch, nesterov=nesterov)
             self._tell(stack.repair([self._name(p) for p in params]))
 
         def whole() -> None:
