@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from array_api_compat import device
 from orthoprox._deadline import is_over
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
-from orthoprox.backends._speculation import LOOPS, speculation
+from orthoprox.backends._speculation import LOOPS, Loops, speculation
 from orthoprox.backends._tree import select
 
 V = TypeVar("V")
@@ -52,11 +53,26 @@ class Backend:
 
         Loops end where they are when the time of the run is over.
         """
+        if speculation() is not None:
+            return self.loop(functools.partial(step, problem), state, count)
         for _ in range(count):
             state = step(problem, state)
             if is_over():
                 break
         return state
+
+    def loop(self, body: Callable[[V], V], state: V, count: int) -> V:
+        """The state after so many rounds of a pure function, inside a step: a program may know a faster way."""
+        program = speculation()
+        if program is not None and program.loops is not None:
+            return program.loops.run(body, state, count, program)
+        for _ in range(count):
+            state = body(state)
+        return state
+
+    def loops(self, like: Array) -> Loops | None:
+        """What records the loops of programs that run operation by operation where ``like`` lives, if that pays."""
+        return None
 
     def evaluate(self, function: Callable[[Any, Any], tuple[Any, ...]], problem: Any, state: Any) -> list[float]:
         """The numbers that a pure function of problem and state gives, fetched at once; compiled where that pays."""

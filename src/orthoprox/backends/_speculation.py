@@ -11,19 +11,28 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from orthoprox._namespace import array_namespace
 
+V = TypeVar("V")
 LOOPS = (1, 3, 8)
 """Rounds of a loop that a program of each effort has: a line search is short near a solution."""
 PRODUCTS = (5, 9, 16)
 """Newton-Schulz steps in a polar factor: enough for condition numbers of 1.3, 5 and 60."""
 MOST_EFFORT = len(PRODUCTS) - 1
+
+
+class Loops(Protocol):
+    """What makes a loop faster than its rounds one by one."""
+
+    def run(self, body: Callable[[V], V], state: V, count: int, program: Speculation) -> V:
+        """The state after so many rounds."""
+        ...
 
 
 class Speculation:
@@ -33,10 +42,12 @@ class Speculation:
     ----------
     effort : int
         How long loops are: from 0 to 2.
+    loops : optional
+        What records loops of a fixed number of rounds, where programs are run operation by operation.
     """
 
-    def __init__(self, effort: int) -> None:
-        self.effort = effort
+    def __init__(self, effort: int, loops: Loops | None = None) -> None:
+        self.effort, self.loops = effort, loops
         self._usual: list[Any] = []
         self._enough: list[Any] = []
         self._mask: Any = None
@@ -57,6 +68,20 @@ class Speculation:
             yield
         finally:
             self._mask = before
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[list[Any]]:
+        """A context whose assumptions are not added to the others; it gives a list with what became of them.
+
+        These are whether all cases were the usual ones, and whether all loops were long enough.
+        """
+        kept, found = (self._usual, self._enough), list[Any]()
+        self._usual, self._enough = [], []
+        try:
+            yield found
+            found += [self.usual, self.enough]
+        finally:
+            self._usual, self._enough = kept
 
     @property
     def usual(self) -> Any:
@@ -95,9 +120,9 @@ def larger(one: Any, other: Any) -> Any:
 
 
 @contextlib.contextmanager
-def speculate(effort: int) -> Iterator[Speculation]:
+def speculate(effort: int, loops: Loops | None = None) -> Iterator[Speculation]:
     """A context in which choices become assumptions."""
-    program = Speculation(effort)
+    program = Speculation(effort, loops)
     token = _active.set(program)
     try:
         yield program

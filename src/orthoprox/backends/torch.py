@@ -13,6 +13,7 @@ from orthoprox._fields import parts
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
 from orthoprox.backends._graphs import LIBRARY
+from orthoprox.backends._loops import GraphLoops
 from orthoprox.backends._roots import inverse_roots
 from orthoprox.backends._speculation import speculation
 
@@ -46,6 +47,9 @@ class TorchBackend(Backend):
         if device is None or speculation() is not None:  # inside a program there is nothing left to record
             return super().repeat(step, problem, state, count)
         return LIBRARY.repeat(step, problem, state, count, device)
+
+    def loops(self, like: Array) -> GraphLoops | None:
+        return GraphLoops(like.device) if like.device.type in RECORDED else None
 
     def evaluate(self, function: Callable[[Any, Any], tuple[Any, ...]], problem: Any, state: Any) -> list[float]:
         device = _recording_device(state)

@@ -65,7 +65,7 @@ class Mapped:
 
     def __init__(self, layout: Layout, axes: tuple[int | None, ...], like: Array) -> None:
         self._layout, self._axes, self._backend = layout, axes, backend_of(like)
-        self._zero = 0 * like[0, 0, 0]
+        self._zero, self._loops = 0 * like[0, 0, 0], self._backend.loops(like)
         self._tree: Any = None
 
     def begin(self, data: Data, X0: Array, effort: int) -> States:
@@ -73,7 +73,7 @@ class Mapped:
 
         def one(X0: Array, *arrays: Array) -> tuple[Any, ...]:
             pair = self._layout(arrays)
-            with speculate(effort) as assumed:
+            with speculate(effort, self._loops) as assumed:
                 state = pair.solver.step(pair.problem, pair.solver.init(pair.problem, X0))
             return self._leaves(state), self._right(assumed)
 
@@ -84,7 +84,7 @@ class Mapped:
 
         def one(X0: Array, *arrays: Array) -> tuple[Any, ...]:
             pair = self._layout(arrays)
-            with speculate(MOST_EFFORT):
+            with speculate(MOST_EFFORT, self._loops):
                 state = pair.solver.init(pair.problem, X0)
                 return self._all(pair.solver.numbers(pair.problem, state))
 
@@ -95,7 +95,7 @@ class Mapped:
 
         def one(leaves: tuple[Array, ...], *arrays: Array) -> tuple[Any, ...]:
             pair = self._layout(arrays)
-            with speculate(effort) as assumed:
+            with speculate(effort, self._loops) as assumed:
                 state = pair.solver.step(pair.problem, self._tree.build(list(leaves)))
             return self._leaves(state), self._right(assumed)
 
@@ -107,7 +107,7 @@ class Mapped:
 
         def one(leaves: tuple[Array, ...], *arrays: Array) -> tuple[Any, ...]:
             pair = self._layout(arrays)
-            with speculate(MOST_EFFORT):
+            with speculate(MOST_EFFORT, self._loops):
                 return self._all(pair.solver.numbers(pair.problem, self._tree.build(list(leaves))))
 
         return Seen(seen.leaves, self._map(one)(seen.leaves, *data.arrays))
@@ -117,7 +117,7 @@ class Mapped:
 
         def one(leaves: tuple[Array, ...], *arrays: Array) -> tuple[Any, ...]:
             pair, state = self._layout(arrays), self._tree.build(list(leaves))
-            with speculate(MOST_EFFORT):
+            with speculate(MOST_EFFORT, self._loops):
                 at = pair.solver.answer(pair.problem, state)
                 fresh = Certificate(pair.problem.at(at.point.X), at.y, at.z)
                 found = numbers(pair.problem, at.point.X, fresh, state)

@@ -46,6 +46,14 @@ class Free(NamedTuple):
     """The curvature of h there."""
 
 
+class Dual(NamedTuple):
+    """A multiplier on its way, and the best so far with the square of what it leaves."""
+
+    L: Array
+    best: Array
+    least: Scalar
+
+
 def takes(problem: Problem) -> bool:
     """Whether the system can be written down: f quadratic in the columns of X, h entrywise and finite, no g, A = I."""
     f, h = problem.f, problem.h
@@ -64,8 +72,7 @@ def newton(problem: Problem, X: Array, z: Array, beta: Scalar, rounds: int) -> t
     xp = array_namespace(X)
     C = problem.f.product(xp.eye(problem.M.n, dtype=X.dtype, device=device(X)))
     at = balanced(problem, C, X, z, beta)
-    for _ in range(rounds):
-        at = newton_round(problem, C, at, beta)
+    at = backend_of(X).loop(lambda at: newton_round(problem, C, at, beta), at, rounds)
     point = problem.at(_nearest(problem, at.X))
     return point, at.X, shortest_subgradient(problem, point, at)
 
@@ -215,12 +222,14 @@ def best_multiplier(problem: Problem, X: Array, y: Array, G: Array, L: Array) ->
     low, high = h.subdifferential(y)
     J = constraint_derivatives(X)
     tiny = backend_of(L).eps(L) * xp.eye(J.shape[1], dtype=L.dtype, device=device(L))
-    best, least = L, xp.sum(X * X) * math.inf
-    for _ in range(DUAL_STEPS):
-        left = -(G + X @ L)
+
+    def descend(at: Dual) -> Dual:
+        left = -(G + X @ at.L)
         left = xp.reshape(left - clip(left, low, high), (-1,))
         square = xp.sum(left * left)
-        best, least = xp.where(square < least, L, best), xp.where(square < least, square, least)
+        best, least = xp.where(square < at.least, at.L, at.best), xp.where(square < at.least, square, at.least)
         curvature = J.T @ (xp.astype(left != 0, J.dtype)[:, None] * J)
-        L = L + _matrix(backend_of(L).solve(curvature + tiny, J.T @ left), problem.M.r)
-    return best
+        step = backend_of(X).solve(curvature + tiny, J.T @ left)
+        return Dual(at.L + _matrix(step, problem.M.r), best, least)
+
+    return backend_of(X).loop(descend, Dual(L, L, xp.sum(X * X) * math.inf), DUAL_STEPS).best
