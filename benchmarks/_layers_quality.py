@@ -19,7 +19,9 @@ SHARES = (0.2, 0.1)
 RISE = (0.25, 0.75)
 WEIGHTS = (0.003, 0.01, 0.03, 0.1)
 FEW, EIGHT = 2, 8
-"""Seeds of the first choice of lr, and of the choice of weights; seeds of the table with zeros."""
+"""Seeds of the choice of weights, and of the table with zeros."""
+ROUNDS = ((2, 4), (6, 2), (None, 1))
+"""Of the choice of lr: on how many seeds, or on all, and how many values of lr are left."""
 AFTER = 0.1
 """The share of their lr with which the orthonormal weights begin to be tuned on their support, for every way."""
 
@@ -60,9 +62,9 @@ def score(runs: list[dict[str, Any]]) -> tuple[float, float]:
 
 
 def chosen(store: Store, task: str, method: str) -> float | None:
-    """The lr with the best mean: all on the first two seeds, then the best two on all seeds of the choice."""
+    """The lr with the best mean: all on two seeds, the best four on six, the best two on all seeds of the choice."""
     lrs, seeds = METHODS[method][1], TASKS[task].tuning
-    for count, left in ((FEW, 2), (len(seeds), 1)):
+    for count, left in ROUNDS:
         runs = {lr: store.all([("dense", task, method, lr, seed) for seed in seeds[:count]]) for lr in lrs}
         if any(some is None for some in runs.values()):
             return None
