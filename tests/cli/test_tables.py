@@ -290,3 +290,21 @@ def test_numbers_in_words():
     assert {word: parse(word) for word in [*said, "1,5", "٣"]} == {**said, "1,5": None, "٣": None}
     assert [parse(word, ",") for word in ("1.234,5", "1.5", "-0,25", "1 000,5")] == [1234.5, None, -0.25, 1000.5]
     assert parse("0,125") is parse("0.125", ",") is None  # the other mark, and no thousands
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [("a.csv", "sheet", "2"), ("a.csv.gz", "sheet", "2"), ("a.npy", "decimal", ","), ("a.parquet", "header", False)],
+)
+def test_options_of_another_kind_of_file_are_refused(name, option, value, read):
+    with pytest.raises(ValueError, match=f"^--{option} is for .*, and has no meaning for {name}. Leave it out"):
+        read("anything", name, **{option: value})
+
+
+def test_numbers_that_may_mean_empty_cells_are_named(read):
+    text = "age,income,answer,change\n31,2500,4,-3\n-99,2100,5,2\n44,999999,1,-99\n52,3000,2,-30\n-99,999999,9,40\n"
+    first, second = read(text).notes
+    assert first.startswith("-99 stands in 2 cells of 'age', far from") and first.endswith("give --missing-word -99.")
+    assert second.startswith("999999 stands in 2 cells of 'income'")  # 9 of 1 to 5 is near, -99 of 'change' as well
+    assert not read(text, missing_words=("-99", "999999"), missing="median").notes[1:]  # what took the medians
+    assert not read("a,b\n99,1\n99,2\n3,4\n", missing_words=()).notes  # one other value tells nothing

@@ -22,6 +22,12 @@ READERS: dict[str, Callable[[Path, Reading], Raw]] = {
     **dict.fromkeys((".npy", ".npz", ".mtx", ".svmlight", ".libsvm"), read_array),
 }
 """How to read a table, by the ending of its name; texts and matrices also packed with gzip."""
+OPTIONS: dict[Callable[[Path, Reading], Raw], tuple[str, ...]] = {
+    read_text: ("separator", "decimal", "encoding", "header"),
+    read_sheet: ("decimal", "header", "sheet"),
+    read_arrow: ("decimal",),
+}
+"""Which parts of a ``Reading`` a reader heeds, beside words for empty cells."""
 
 
 def read_table(path: Path, reading: Reading, choice: Choice) -> Table:
@@ -65,7 +71,19 @@ def read_raw(path: Path, reading: Reading) -> Raw:
             f"{path} has {path.stat().st_size / 1e9:.3g} GB, and {SHARE * memory() / 1e9:.3g} GB can be used here. "
             "sparse-pca and nonnegative-pca read .npy, .parquet and .h5ad in blocks, with --memory."
         )
+    _refuse_others(path, reading, ending)
     return READERS[ending](path, reading)
+
+
+def _refuse_others(path: Path, reading: Reading, ending: str) -> None:
+    """Refuse options for another kind of file: who gives them may have named the wrong one."""
+    for name in ("separator", "decimal", "encoding", "header", "sheet"):
+        if getattr(reading, name) is not None and name not in OPTIONS.get(READERS[ending], ()):
+            kinds = [known for known, reader in READERS.items() if name in OPTIONS.get(reader, ())]
+            raise ValueError(
+                f"--{name} is for {', '.join(kinds)}, and has no meaning for {path.name}. Leave it out, or name "
+                "another file."
+            )
 
 
 def table_ending(path: Path) -> str:

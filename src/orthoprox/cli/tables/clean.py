@@ -19,6 +19,7 @@ from orthoprox.cli.tables.layout import distinct_names
 from orthoprox.cli.tables.numbers import BLANK, parse
 from orthoprox.cli.tables.parts import constant_columns, keep_features, take
 from orthoprox.cli.tables.places import count, letters, listed
+from orthoprox.cli.tables.sentinels import sentinel_notes
 from orthoprox.cli.tables.table import LeftOut, Raw, Table
 from orthoprox.maps.sparse import is_sparse
 
@@ -80,6 +81,7 @@ def clean(raw: Raw, choice: Choice, words: Sequence[str] = ()) -> Table:
         return _of_covariances(table, choice)
     if _is_covariance(table.X):
         table = replace(table, notes=(*table.notes, COVARIANCE))
+    table = replace(table, notes=(*table.notes, *sentinel_notes(table)))
     return _without_constants(fill_gaps(table, choice.missing))
 
 
