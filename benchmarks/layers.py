@@ -129,13 +129,18 @@ def draw_quality(found: dict[str, dict[str, Any]], folder: Path) -> None:
 
     names = list(dict.fromkeys(name for row in found.values() for name in row))
     canvas = Figure(figsize=(4 * len(found) + 2, 3.6), layout="constrained")
-    lines = {}
+    lines: dict[str, Any] = {}
+    libraries = list(dict.fromkeys(name.partition(",")[0] for name in names))
+    styles = {
+        name: [one for one in names if one.partition(",")[0] == name.partition(",")[0]].index(name) for name in names
+    }
     for ax, (task, row) in zip(canvas.subplots(1, len(found), squeeze=False).flat, found.items(), strict=True):
         for name, what in row.items():
-            curves, k = [run["curve"] for run in what["runs"]], names.index(name)
+            curves, library = [run["curve"] for run in what["runs"]], name.partition(",")[0]
             mean = [statistics.mean(values) for values in zip(*curves, strict=True)]
-            ours = name.startswith("orthoprox")
-            style = {"linewidth": 2.2 if ours else 1.0, "linestyle": "-" if k % 2 == 0 else "--", "color": f"C{k // 2}"}
+            ours = library == "orthoprox"
+            style = {"linewidth": 2.2 if ours else 1.0, "linestyle": ("-", "--", ":")[styles[name]]}
+            style["color"] = f"C{libraries.index(library)}"
             (lines[name],) = ax.plot(range(1, len(mean) + 1), mean, zorder=3 if ours else 2, **style)
         ends = [statistics.mean(end(run) for run in what["runs"]) for what in row.values()]
         room = max(ends) - min(ends) + 0.02

@@ -37,7 +37,13 @@ class Leaf(NamedTuple):
 
 
 def orthoprox(
-    lr: float, momentum: float = 0.9, penalty: Any = None, beta: float = 1.0, *, nesterov: bool = True
+    lr: float,
+    momentum: float = 0.9,
+    penalty: Any = None,
+    beta: float = 1.0,
+    *,
+    nesterov: bool = True,
+    tangent: bool = False,
 ) -> Transformation:
     """Stochastic OADMM-EP for parameters whose last two axes are orthonormal matrices, along their short side.
 
@@ -55,6 +61,8 @@ def orthoprox(
         The penalty of the splitting, in units of (1 - momentum)/lr.
     nesterov : bool
         Whether momentum is Nesterov's.
+    tangent : bool
+        Whether a step goes along the tangent part of the gradient.
 
     Examples
     --------
@@ -72,7 +80,7 @@ def orthoprox(
         if not (isinstance(value, (int, float)) and 0 <= value < most and (value > 0 or name == "momentum")):
             wanted = "a number in [0, 1)" if name == "momentum" else "a positive number, the same at every step"
             raise ValueError(f"{name} must be {wanted}; given {value!r}.")
-    one = functools.partial(_step, lr, momentum, penalty, beta, nesterov)
+    one = functools.partial(_step, lr, momentum, penalty, beta, nesterov, tangent)
 
     def init(params: Any) -> Any:
         return jax.tree.map(functools.partial(_fresh, penalty), params)
@@ -111,9 +119,18 @@ def _fresh(penalty: Any, W: Any) -> Leaf:
 
 
 def _step(
-    lr: float, momentum: float, penalty: Any, beta: float, nesterov: bool, G: Any, state: Leaf, X: Any
+    lr: float,
+    momentum: float,
+    penalty: Any,
+    beta: float,
+    nesterov: bool,
+    tangent: bool,
+    G: Any,
+    state: Leaf,
+    X: Any,
 ) -> tuple[Any, Leaf]:
     m, n = X.shape[-2:]
+    G = _tangent(G, X) if tangent else G
     terms = None if penalty is None else penalty_terms(penalty, m, n)
     L, reach = (1.0 - momentum) / lr, inverse_root().reach
     M = momentum * state.momentum + (1.0 - momentum) * G
@@ -146,6 +163,15 @@ def _each(function: Callable[[Any], Any], X: Any) -> Any:
 
 def _product(a: Any, b: Any) -> Any:
     return jnp.matmul(a, b, precision="highest")
+
+
+def _tangent(G: Any, X: Any) -> Any:
+    """What is tangent at X, on the short side."""
+    if X.shape[-2] <= X.shape[-1]:
+        S = _product(G, X.mT)
+        return G - 0.5 * _product(S + S.mT, X)
+    S = _product(X.mT, G)
+    return G - 0.5 * _product(X, S + S.mT)
 
 
 def _gram(Y: Any) -> Any:

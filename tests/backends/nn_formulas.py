@@ -15,6 +15,18 @@ def orthonormal(rng, *shape):
     return polar(rng.standard_normal(shape))
 
 
+def tangent_part(W, G):
+    """G less its component in the normal space, which is S W for wide W and W S for tall ones, with symmetric S."""
+    if W.shape[0] > W.shape[1]:
+        return tangent_part(W.T, G.T).T
+    i, j = np.triu_indices(len(W))
+    normal = np.zeros((len(i), *W.shape))
+    normal[np.arange(len(i)), i] = W[j]
+    normal[np.arange(len(i)), j] += np.where(i == j, 0, 1)[:, None] * W[i]
+    basis = np.linalg.qr(normal.reshape(len(i), -1).T)[0]
+    return G - (basis @ (basis.T @ G.ravel())).reshape(G.shape)
+
+
 def parts(penalty):
     if penalty is None:
         return None, None
@@ -22,12 +34,14 @@ def parts(penalty):
     return problem.h, problem.g
 
 
-def one_step(W, y, z, M, G, penalty, lr, momentum, weight, t, rule, nesterov=True):
+def one_step(W, y, z, M, G, penalty, lr, momentum, weight, t, rule, nesterov=True, tangent=False):
     """Algorithm 1 for one matrix, with the averaged gradient in place of the gradient.
 
     Nesterov's average is the one that the next step would have if its gradient were the same.
     """
     h, g = parts(penalty)
+    if tangent:
+        G = tangent_part(W, G)
     M = momentum * M + (1 - momentum) * G
     ahead = momentum * M + (1 - momentum) * G if nesterov else M
     L = (1 - momentum) / lr

@@ -13,18 +13,19 @@ RULE = {"beta": 0.7, "theta": 1.0, "sigma": 1.0, "tau": 0.0, "xi": 0.0, "p": 0.0
 
 
 @pytest.mark.parametrize("penalty", [None, 0.3 * L1(), 0.3 * GroupL2("columns"), 0.3 * (L1() - LargestK(7))])
+@pytest.mark.parametrize("tangent", [False, True])
 @pytest.mark.parametrize(("shape", "nesterov"), [((3, 7), True), ((7, 3), True), ((7, 3), False)])
-def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(jax, rng, penalty, shape, nesterov):
+def test_a_step_is_that_of_the_paper_with_an_averaged_gradient(jax, rng, penalty, shape, nesterov, tangent):
     from orthoprox.optax import Leaf, orthoprox
 
     W = orthonormal(rng, 2, *shape)
     y, z, M, G = (0.1 * rng.standard_normal((2, *shape)) for _ in range(4))
     y = W + 0.3 * y
-    transformation = orthoprox(0.04, 0.6, penalty, beta=RULE["beta"], nesterov=nesterov)
+    transformation = orthoprox(0.04, 0.6, penalty, beta=RULE["beta"], nesterov=nesterov, tangent=tangent)
     state = {"w": Leaf(*(jax.numpy.asarray(a) for a in (M, y, z, np.ones(2))))}
     updates, state = jax.jit(transformation.update)({"w": G}, state, {"w": W})
     for i in range(2):
-        given = W[i], y[i], z[i], M[i], G[i], penalty, 0.04, 0.6, 1.0, 0, RULE, nesterov
+        given = W[i], y[i], z[i], M[i], G[i], penalty, 0.04, 0.6, 1.0, 0, RULE, nesterov, tangent
         X, y_new, z_new, M_new = one_step(*given)
         assert np.abs(W[i] + updates["w"][i] - X).max() < 1e-12
         assert np.abs(state["w"].momentum[i] - M_new).max() < 1e-14

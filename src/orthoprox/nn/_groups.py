@@ -10,7 +10,7 @@ import torch
 from orthoprox.nn._marks import check_kind, mark_of
 from orthoprox.nn._penalty import Penalty
 
-_OF_ALL = {"weight_schedule", "nesterov", "base", "beta", "theta", "sigma", "tau", "xi", "p", "graphs"}
+_OF_ALL = {"weight_schedule", "nesterov", "tangent", "base", "beta", "theta", "sigma", "tau", "xi", "p", "graphs"}
 
 OWN = "orthogonal"
 """Says in a parameter group whether its parameters are marked."""

@@ -14,6 +14,7 @@ from orthoprox.nn._host import Host, Scratch
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._polar import _OFF, infeasibility, nearest, polar_near
+from orthoprox.nn._precision import full_precision
 
 _AIM = 0.7  # the share of the reach that the next step is to use at most; the rest is for what it does not foresee
 _BACK = 2.0  # a shortened step grows again by this factor at most at once
@@ -55,8 +56,10 @@ class Stack:
         scratch: Scratch | None = None,
         *,
         nesterov: bool = False,
+        tangent: bool = False,
     ) -> None:
         self.params, self.marks, self.penalty, self.rule = params, marks, penalty, rule
+        self.nesterov, self.tangent = nesterov, tangent
         shapes = [mark.shape(p) for p, mark in zip(params, marks, strict=True)]
         counts, (m, n) = [s[0] for s in shapes], shapes[0][1:]
         self.shape, first = (sum(counts), m, n), params[0]
@@ -82,9 +85,9 @@ class Stack:
             self.y = self._keep("y", self.X.clone(), state)
             self.z = self._keep("z", torch.zeros(self.shape, **like), state)
         self.momentum_slots = self._slots(self.momentum)
-        self.ahead: Any = torch.zeros_like(self.momentum) if nesterov else None
-        self.ahead_slots = self._slots(self.ahead) if nesterov else []
-        # Nesterov steps along the average that the next step would have if its gradient were the same.
+        # The gradients, and then the average that the next step would have if its gradients were the same: Nesterov's.
+        self.ahead: Any = torch.zeros_like(self.momentum) if nesterov or tangent else None
+        self.ahead_slots = self._slots(self.ahead) if nesterov or tangent else []
         self.direction = self.ahead if nesterov else self.momentum
         self.excess = torch.zeros(self.shape[0], **like)
         self.worst = torch.zeros((), **like)
@@ -137,23 +140,37 @@ class Stack:
 
     def average(self, fresh: float, fresh_square: float | None) -> None:
         """Bring the gradients into the moments; the second is one number for each matrix, its square per short side."""
-        if self.alone:
-            grads = [self.marks[0].view(self.params[0].grad)]
+        grads = [p.grad if plain else mark.view(p.grad) for p, mark, plain in self._members]
+        if self.ahead is None:
+            torch._foreach_lerp_(self.momentum_slots, grads, fresh)
+        elif self.alone and not self.tangent:
             self.momentum_slots[0].lerp_(grads[0], fresh)
-            if self.ahead is not None:
-                torch.lerp(self.momentum_slots[0], grads[0], fresh, out=self.ahead_slots[0])
+            torch.lerp(self.momentum_slots[0], grads[0], fresh, out=self.ahead_slots[0])
         else:
-            grads = [p.grad if plain else mark.view(p.grad) for p, mark, plain in self._members]
-            if self.ahead is None:
-                torch._foreach_lerp_(self.momentum_slots, grads, fresh)
-            else:
-                torch._foreach_copy_(self.ahead_slots, grads)
-                self.momentum.lerp_(self.ahead, fresh)
+            torch._foreach_copy_(self.ahead_slots, grads)
+            if self.tangent:
+                self._drop_normal_part(self.ahead)
+            self.momentum.lerp_(self.ahead, fresh)
+            if self.nesterov:
                 torch.lerp(self.momentum, self.ahead, fresh, out=self.ahead)
         if fresh_square is not None:
-            G = grads[0] if self.alone else torch.cat([g.reshape(-1, *self.shape[1:]) for g in grads])
+            if self.tangent:
+                G = self.ahead
+            else:
+                G = grads[0] if self.alone else torch.cat([g.reshape(-1, *self.shape[1:]) for g in grads])
             square = torch.linalg.vector_norm(G.reshape(self.shape), dim=(1, 2)).square_()
             self.square.lerp_(square / min(self.shape[1:]), fresh_square)
+
+    def _drop_normal_part(self, G: Any) -> None:
+        """Leave of G what is tangent at the weights: G - sym(G X')X, with the products of the short side."""
+        self.read()
+        with full_precision(self.X):
+            if self.shape[1] <= self.shape[2]:
+                S = torch.bmm(G, self.X.mT)
+                G.baddbmm_(S + S.mT, self.X, alpha=-0.5)
+            else:
+                S = torch.bmm(self.X.mT, G)
+                G.baddbmm_(self.X, S + S.mT, alpha=-0.5)
 
     def move(self, scaled: bool) -> None:
         """The step itself, from the averaged gradients; all decisions are made on the device."""
