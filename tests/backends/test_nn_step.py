@@ -211,6 +211,25 @@ def test_the_tangent_part_is_that_at_the_weights_as_they_are(torch, rng):
         assert np.abs(layer.weight.detach().numpy() - polar(one - 0.05 * tangent_part(one, g))).max() < 1e-13
 
 
+@pytest.mark.parametrize("shape", [(4, 9), (9, 4), (5, 5)])
+def test_steps_along_the_tangent_part_descend_as_is_proved(torch, rng, shape):
+    from orthoprox.nn import OrthoProx
+
+    theta, wide, B = 1.2, shape[0] <= shape[1], rng.standard_normal((shape[0], shape[0]))
+    B, T = B + B.T, 0.5 * rng.standard_normal(shape)
+    layer = marked(torch, orthonormal(rng, *shape), init="keep")
+    for _ in range(20):
+        X = layer.weight.detach().numpy().copy()
+        G = B @ X + T  # of <X, BX>/2 + <T, X>
+        S = G @ X.T if wide else X.T @ G
+        L = np.linalg.norm(B, 2) + np.linalg.norm(S + S.T, 2) / 2
+        layer.weight.grad = torch.tensor(G)
+        OrthoProx([layer.weight], 1 / L, momentum=0.0, theta=theta, tangent=True).step()
+        d = layer.weight.detach().numpy() - X
+        gain = -np.sum(G * d) - np.sum(d * (B @ d)) / 2
+        assert gain >= (theta - 1) * L / 2 * np.sum(d * d) - 1e-12 and np.sum(d * d) > 1e-9
+
+
 def test_a_step_too_long_is_refused_and_the_next_ones_are_shorter_until_they_fit(torch, rng):
     from orthoprox.nn import OrthoProx
 
