@@ -150,6 +150,7 @@ COLUMNS: dict[str, tuple[Callable[..., Callable[[], None]], str | None]] = {
     "orthoprox, L1 minus largest-k": (lambda shape, device: ours(shape, device, penalty=largest_k(shape)), None),
     "orthoprox, group norm": (lambda shape, device: ours(shape, device, penalty=1e-3 * GroupL2("columns")), None),
     "orthoprox, betas": (lambda shape, device: ours(shape, device, betas=(0.9, 0.99)), None),
+    "orthoprox, tangent": (lambda shape, device: ours(shape, device, tangent=True), None),
     "POGO": (pogo, "pogo"),
     "geoopt SGD": (geoopt(False), "geoopt"),
     "geoopt Adam": (geoopt(True), "geoopt"),
