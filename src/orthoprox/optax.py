@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 
 from orthoprox._extras import extra
 from orthoprox._penalties import penalty_terms
-from orthoprox.manifolds.inverse_root import inverse_root
+from orthoprox.manifolds.inverse_root import inverse_root, orthonormal_within
 from orthoprox.terms import Zero
 
 jax = extra("jax", "jax", "orthoprox.optax")
 jnp = jax.numpy
 
 # As in orthoprox.nn: how long steps are shortened, and grow again.
-_AIM, _BACK, _LEAST, _SHORTEST = 0.7, 2.0, 1e-2, 1e-9
-_OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
+_AIM, _BACK, _LEAST = 0.7, 2.0, 1e-2
 
 
 class Transformation(NamedTuple):
@@ -110,7 +109,7 @@ def _fresh(penalty: Any, W: Any) -> Leaf:
         penalty_terms(penalty, *W.shape[-2:])  # refuses what is none
     if not isinstance(W, jax.core.Tracer):
         worst = float(jnp.max(jnp.abs(_gram(W) - jnp.eye(min(W.shape[-2:]), dtype=W.dtype))))
-        if not worst <= _OFF * math.sqrt(W.shape[-2]) * float(jnp.finfo(W.dtype).eps):
+        if not worst <= orthonormal_within(W.shape[-2], float(jnp.finfo(W.dtype).eps)):
             raise ValueError(
                 f"A parameter of shape {W.shape} is not orthonormal: |W W' - I| has an entry of {worst:.2g}. Begin at "
                 "nearest(W)."

@@ -316,6 +316,55 @@ def test_a_gradient_that_is_not_finite_leaves_its_weight_as_it_was_and_is_told(t
 
 @pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-5), ("float64", 1e-12)])
 def test_orthonormality_does_not_drift(torch, rng, dtype, bound):
+@pytest.mark.parametrize(("dtype", "scale"), [("float32", 1e6), ("float32", 1e25), ("float64", 1e60)])
+@pytest.mark.parametrize("host", [True, False])
+def test_gradients_whose_steps_overflow_move_the_weight_once_steps_are_short_enough(torch, rng, dtype, scale, host):
+    from orthoprox.nn import OrthoProx, report
+
+    layer = marked(torch, orthonormal(rng, 2, 3, 5).astype(dtype), init="keep")
+    G = torch.tensor((rng.standard_normal((2, 3, 5)) * np.array([1e-3, scale])[:, None, None]).astype(dtype))
+    optimizer = OrthoProx([layer.weight], 0.1)
+    layer.weight.grad = torch.zeros_like(G)
+    optimizer.step()
+    ((stack, _, _),) = optimizer._built.values()
+    stack.fused = stack.fused if host else None
+    layer.weight.grad = G.clone()
+    with pytest.warns(RuntimeWarning, match="so large that the step overflows"):
+        optimizer.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(200):
+            optimizer.step()
+    unit = G.double() / G.double().norm(dim=(1, 2), keepdim=True)
+    above = (unit * layer.weight.detach()).sum((1, 2)) + torch.linalg.matrix_norm(unit, "nuc")  # the least <G, W>
+    assert above[1].item() < 0.05 and report(layer).infeasibility < 1e-5
+    for _ in range(200 + 25 * round(np.log10(scale))):  # until the momentum has forgotten that gradient
+        layer.weight.grad = 0.1 * unit.to(G)
+        optimizer.step()
+    assert optimizer.shortened() == 0
+
+
+def test_weights_that_steps_near_the_reach_have_left_are_orthonormal(torch, rng):
+    from orthoprox.nn import OrthoProx, orthogonal_
+    from orthoprox.nn._polar import infeasibility, orthonormal, polar_near
+
+    size, Y = (1 + inverse_root().reach * np.linspace(-1, 1, 2001)) ** 0.5, torch.zeros(2001, 1, 3).double()
+    Y[:, 0, 0] = torch.tensor(size)
+    left = polar_near(Y).X
+    W = left[infeasibility(left).argmax()]
+    assert float((W @ W.T - 1).abs()) > 3e-14 and orthonormal(W[None])  # more than rounding
+    layer = marked(torch, W.numpy()[None].copy(), init="keep")
+    optimizer = OrthoProx([layer.weight], 0.1)
+    layer.weight.grad = torch.zeros_like(layer.weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.step()
+    assert not orthonormal((W * (1 + 1e-13))[None])
+    layer.weight.data.mul_(1 + 1e-13)
+    with pytest.raises(ValueError, match="is not orthonormal"):
+        orthogonal_(layer, init="keep")
+
+
     from orthoprox.nn import OrthoProx, report
 
     layer = marked(torch, orthonormal(rng, 64, 4, 6).astype(dtype), 0.05 * L1())

@@ -42,6 +42,15 @@ class ShortRoot(NamedTuple):
     reach: float
 
 
+def orthonormal_within(rows: int, eps: float) -> float:
+    """How far the entries of W W' - I may be from zero where steps have left W, in float32 and float64.
+
+    The Newton step of float64 leaves the inverse root a relative error of 3/2 e^2, where e is that of the polynomial,
+    and W W' twice that. The rest is rounding, and in float32 the polynomial, which is as exact as that.
+    """
+    return 3 * _TOLERANCE**2 + 100 * math.sqrt(rows) * eps
+
+
 @functools.cache
 def inverse_root() -> Root:
     """The polynomial that interpolates the inverse root, on the longest interval on which it keeps its tolerance."""

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.utils.weak import WeakIdKeyDictionary
 
+from orthoprox.manifolds.inverse_root import orthonormal_within
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._polar import infeasibility, nearest
 
@@ -146,7 +147,7 @@ def _start(W: Any, init: Any, generator: Any, name: str) -> Any:
             f"given {init!r}."
         )
     worst = float(infeasibility(W.double()).max())
-    if not worst <= 100 * torch.finfo(W.dtype).eps:
+    if not worst <= orthonormal_within(W.shape[1], torch.finfo(W.dtype).eps):
         raise ValueError(
             f"{name} is not orthonormal: |W W' - I| has an entry of {worst:.2g}. Use init='nearest' to move it."
         )

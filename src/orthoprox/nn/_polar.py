@@ -6,14 +6,11 @@ root. Two products have the size of Y, the others that of E; a Newton-Schulz ste
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import torch
 
-from orthoprox.manifolds.inverse_root import Root, inverse_root
-
-_OFF = 100  # units in the last place of W W' - I above which a weight is not orthonormal
+from orthoprox.manifolds.inverse_root import Root, inverse_root, orthonormal_within
 
 
 class Factor(NamedTuple):
@@ -82,7 +79,12 @@ def infeasibility(X: Any) -> Any:
 
 def orthonormal(X: Any) -> bool:
     """Whether all matrices of a stack are orthonormal up to rounding."""
-    return bool((infeasibility(X) <= _OFF * math.sqrt(X.shape[1]) * torch.finfo(X.dtype).eps).all())
+    return bool(are_orthonormal(X).all())
+
+
+def are_orthonormal(X: Any) -> Any:
+    """The same for each matrix of a stack; NaN is not."""
+    return infeasibility(X) <= orthonormal_within(X.shape[1], torch.finfo(X.dtype).eps)
 
 
 def nearest(Y: Any, name: str) -> Any:

@@ -13,7 +13,7 @@ from orthoprox.nn._fused import Fused
 from orthoprox.nn._host import Host, Scratch
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
-from orthoprox.nn._polar import _OFF, infeasibility, nearest, polar_near
+from orthoprox.nn._polar import are_orthonormal, nearest, polar_near
 from orthoprox.nn._precision import full_precision
 
 _AIM = 0.7  # the share of the reach that the next step is to use at most; the rest is for what it does not foresee
@@ -254,7 +254,7 @@ class Stack:
                 "step left it as it was."
             )
         self.read()
-        off = ~(infeasibility(self.X) <= _OFF * math.sqrt(self.shape[1]) * torch.finfo(self.X.dtype).eps)
+        off = ~are_orthonormal(self.X)
         if bool(off.any()):
             self.X.copy_(nearest(self.X, self._named(off, names)))
             self.write()
