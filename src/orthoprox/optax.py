@@ -149,8 +149,9 @@ def _step(
         b = new + z / (beta * L)
         y = _each(lambda one: h.prox(one, 1.0 / (beta * L)), b)
         z = beta * L * (b - y)
-    share = jnp.clip(state.trust * jnp.clip(_AIM * reach / excess, _LEAST, _BACK), _SHORTEST, 1.0)
-    trust = jnp.where(finite, share, state.trust)
+    factor = jnp.where(finite, jnp.clip(_AIM * reach / excess, _LEAST, _BACK), _LEAST)  # an overflow is too long
+    share = jnp.clip(state.trust * factor, jnp.finfo(X.dtype).tiny, 1.0)
+    trust = jnp.where(jnp.isfinite(M).all((-2, -1)), share, state.trust)
     M = jnp.where(finite[..., None, None], M, state.momentum)
     return new - X, Leaf(M, y, z, trust)
 

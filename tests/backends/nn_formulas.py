@@ -61,4 +61,4 @@ def next_share(share, Y):
     C = Y @ Y.T if Y.shape[0] <= Y.shape[1] else Y.T @ Y
     E = C - np.eye(len(C))
     excess = np.sqrt(np.linalg.norm(E @ E))
-    return np.clip(share * np.clip(0.7 * inverse_root().reach / excess, 1e-2, 2.0), 1e-9, 1.0)
+    return np.clip(share * np.clip(0.7 * inverse_root().reach / excess, 1e-2, 2.0), np.finfo(float).tiny, 1.0)

@@ -68,6 +68,22 @@ def test_it_trains_stays_orthonormal_and_leaves_weights_alone_where_a_gradient_i
         transformation.init(jax.numpy.zeros(3))
 
 
+@pytest.mark.parametrize(("dtype", "scale"), [("float32", 1e6), ("float64", 1e60)])
+def test_gradients_whose_steps_overflow_move_the_weight_once_steps_are_short_enough(jax, rng, dtype, scale):
+    from orthoprox.optax import nearest, orthoprox
+
+    W = nearest(jax.numpy.asarray(rng.standard_normal((3, 5)).astype(dtype)))
+    G = jax.numpy.asarray((scale * rng.standard_normal((3, 5))).astype(dtype))
+    transformation = orthoprox(0.1)
+    state, step = transformation.init(W), jax.jit(transformation.update)
+    for _ in range(200):
+        updates, state = step(G, state, W)
+        W = W + updates
+    least = -np.linalg.norm(np.asarray(G, float), "nuc")  # of <G, W>
+    assert float(np.sum(np.asarray(G, float) * np.asarray(W, float))) < 0.97 * least
+    assert np.abs(W @ W.T - np.eye(3)).max() < 1e-5
+
+
 def test_what_makes_no_sense_is_refused(jax, rng):
     from orthoprox.optax import nearest, orthoprox
 

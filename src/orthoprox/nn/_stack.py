@@ -19,7 +19,6 @@ from orthoprox.nn._precision import full_precision
 _AIM = 0.7  # the share of the reach that the next step is to use at most; the rest is for what it does not foresee
 _BACK = 2.0  # a shortened step grows again by this factor at most at once
 _LEAST = 1e-2  # a refused step is shortened to this share at most at once
-_SHORTEST = 1e-9  # shorter ones would be rounding
 
 
 @dataclass(frozen=True)
@@ -213,10 +212,12 @@ class Stack:
         torch.amax(excess, 0, out=self.worst)
 
     def adapt(self) -> None:
-        """The share of the next step of each matrix: about linear in it, the excess is to be no more than the aim."""
-        factor = (self.aim / self.excess).clamp_(_LEAST, _BACK)
-        trust = (self.trust * factor).clamp_(_SHORTEST, 1.0)
-        torch.where(torch.isfinite(self.excess), trust, self.trust, out=self.trust)
+        """The share of the next step of each matrix: about linear in it, the excess is to be no more than the aim.
+
+        Where the excess overflowed, steps are shortened as far as they may be at once.
+        """
+        factor = (self.aim / self.excess).nan_to_num_(nan=0.0).clamp_(_LEAST, _BACK)
+        self.trust.mul_(factor).clamp_(torch.finfo(self.trust.dtype).tiny, 1.0)
 
     def split(self, penalty: Penalty, beta: Any, weight: Any) -> None:
         """S3 and S4: the prox on y, and the multiplier."""
@@ -250,12 +251,14 @@ class Stack:
             torch.where(lost.view(-1, 1, 1), torch.zeros_like(self.momentum), self.momentum, out=self.momentum)
             torch.where(lost, torch.zeros_like(self.square), self.square, out=self.square)
             said.append(
-                f"The gradient of {self._named(lost, names)} was NaN or infinite, or overflows when squared: that "
-                "step left it as it was."
+                f"The gradient of {self._named(lost, names)} was NaN or infinite, or so large that the step overflows: "
+                "it stays as it was."
             )
         self.read()
+            known = torch.isfinite(self.momentum).all(2).all(1) & torch.isfinite(self.square)
         off = ~are_orthonormal(self.X)
         if bool(off.any()):
+            torch.where(known, self.trust, torch.ones_like(self.trust), out=self.trust)  # no step was too long
             self.X.copy_(nearest(self.X, self._named(off, names)))
             self.write()
             said.append(

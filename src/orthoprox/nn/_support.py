@@ -66,7 +66,7 @@ def step(
     if not bool(torch.isfinite(G).all()):
         tell(p, "its gradient was NaN or infinite, and that step left it as it was.")
         return
-    M: Any = state["momentum"] if "momentum" in state else torch.zeros_like(G)
+    M: Any = state["momentum"].to(G) if "momentum" in state else torch.zeros_like(G)
     scaled = group.get("betas") is not None
     fresh = 1 - (group["betas"][0] if scaled else group["momentum"])
     state["momentum"] = M = M.lerp(G * S, fresh)
@@ -85,8 +85,8 @@ def one(W: Any, M: Any, S: Any, length: float, scaled: bool) -> Any:
     size = float(np.linalg.norm(D))
     if size == 0:
         return W
-    if scaled:
-        length = length * math.sqrt(X.shape[1]) / size
+    whole = math.sqrt(X.shape[1]) / size  # steps longer than X itself lead nowhere
+    length = length * whole if scaled else min(length, whole)
     for k in range(_HALVINGS):
         new = manifold.restore(X - 0.5**k * length * D, space)
         if new is not None:

@@ -28,9 +28,8 @@ def _finite(excess):
 @triton.jit
 def _next_trust(excess, trust, reach):
     """The share of the next step, as in ``Stack.adapt``."""
-    factor = tl.minimum(tl.maximum(0.7 * reach / excess, 1e-2), 2.0)
-    share = tl.minimum(tl.maximum(trust * factor, 1e-9), 1.0)
-    return tl.where(_finite(excess), share, trust)
+    factor = tl.where(_finite(excess), tl.minimum(tl.maximum(0.7 * reach / excess, 1e-2), 2.0), 1e-2)
+    return tl.minimum(tl.maximum(trust * factor, 1.2e-38), 1.0)
 
 
 @triton.jit
