@@ -222,6 +222,51 @@ def test_schedules_that_give_no_weight_and_counts_that_are_none(torch):
         optimizer.split(torch.nn.Parameter(torch.zeros(2, 2)))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("lr", float("nan"), "lr must be a positive number; given nan"),
+        ("lr", -0.1, "lr must be a positive number; given -0.1"),
+        ("lr", 1e-42, "a curvature of .*e.41, which torch.float32 cannot hold"),
+        ("lr", 1e39, "a curvature of .*e-40, which torch.float32 cannot hold"),
+        ("momentum", float("nan"), "momentum must be in .* given nan"),
+        ("momentum", 1.0, "momentum must be in .* given 1.0"),
+    ],
+)
+def test_schedules_that_give_no_step(torch, name, value, words):
+    from orthoprox.nn import OrthoProx
+
+    module = wide(torch)
+    module.weight.grad = torch.ones_like(module.weight)
+    optimizer = OrthoProx(module, lr=0.1)
+    optimizer.step()
+    before = module.weight.detach().clone()
+    optimizer.param_groups[0][name] = value
+    with pytest.raises(ValueError, match=words):
+        optimizer.step()
+    assert torch.equal(module.weight, before)
+    optimizer.param_groups[0].update(lr=np.float32(0.1), momentum=0.5)
+    optimizer.step()
+    assert not torch.equal(module.weight, before)
+
+
+def test_states_of_other_optimisers_are_not_loaded(torch):
+    from orthoprox.nn import OrthoProx
+
+    model = torch.nn.Sequential(wide(torch), torch.nn.Linear(2, 2))
+    optimizer = OrthoProx(model, lr=0.1)
+    cases = [
+        (torch.optim.SGD(model.parameters(), lr=0.1).state_dict(), ValueError, "the state of another optimiser"),
+        (OrthoProx(wide(torch), lr=0.1).state_dict(), ValueError, "groups of 1 marked .* of 1 marked, 2 other"),
+        (model.state_dict(), TypeError, "This is not the state of an optimiser"),
+        ([], TypeError, "This is not the state of an optimiser"),
+    ]
+    for state, kind, words in cases:
+        with pytest.raises(kind, match=words):
+            optimizer.load_state_dict(state)
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
 def test_without_pytorch_the_extra_is_named():
     code = "import sys; sys.modules['torch'] = None\nimport orthoprox\nassert 'orthoprox.nn' not in sys.modules\n"
     code += "try:\n    import orthoprox.nn\nexcept ModuleNotFoundError as error:\n    print(error)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import torch
@@ -153,9 +154,9 @@ def check_numbers(
         ("p", p, lambda v: 0 <= v < 1, "in [0, 1)"),
     )
     for name, value, fits, wanted in checks:
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        number = isinstance(value, Real) and not isinstance(value, bool)
         if not (number and math.isfinite(value) and fits(value)):
             raise ValueError(f"{name} must be {wanted}; given {value!r}.")
     pair = isinstance(betas, (tuple, list)) and len(betas) == 2
-    if betas is not None and not (pair and all(isinstance(b, (int, float)) and 0 <= b < 1 for b in betas)):
+    if betas is not None and not (pair and all(isinstance(b, Real) and 0 <= b < 1 for b in betas)):
         raise ValueError(f"betas must be two numbers in [0, 1); given {betas!r}.")

@@ -135,6 +135,12 @@ class Stack:
         """The numbers that may change from step to step: curvature, weight, penalty, corrections of both moments."""
         if values != self.numbers:
             self.numbers = values
+            kind, curvature = torch.finfo(self.knobs.dtype), values[0]
+            if not kind.tiny <= curvature <= kind.max:
+                raise ValueError(
+                    f"lr and momentum give a curvature of {curvature:.3g}, which {self.knobs.dtype} cannot hold: "
+                    "choose an lr that is neither so small nor so large."
+                )
             self.knobs.copy_(torch.tensor(values, dtype=self.knobs.dtype), non_blocking=True)
 
     def average(self, fresh: float, fresh_square: float | None) -> None:

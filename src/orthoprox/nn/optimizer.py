@@ -242,10 +242,9 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         present = [p for p in group["params"] if p.grad is not None]
         if not present:
             return
-        if not group["lr"] > 0:
-            if group["lr"] < 0:
-                raise ValueError(f"lr must be positive; given {group['lr']}.")
-            return  # a schedule may begin at zero
+        if group["lr"] == 0:
+            return  # a schedule may begin there
+        check_numbers(*(group.get(name) for name in ("lr", "momentum", "betas")))
         numbers = self._numbers(group)
         with torch.no_grad():
             for key, params in self._sort(index, present):
