@@ -196,6 +196,66 @@ def test_a_parameter_without_a_gradient_stays_and_its_state_survives(torch):
         assert torch.equal(held, optimizer.state[layers[1].weight]["z"]) == (missing == 1)
 
 
+@pytest.mark.filterwarnings("ignore:.*was not orthonormal:RuntimeWarning")  # to the digits of float64
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_part_of_a_stack_that_is_cast_goes_on_with_its_state(torch, steps):
+    from orthoprox.nn import OrthoProx, orthogonal_
+
+    torch.manual_seed(0)
+    layers = [orthogonal_(torch.nn.Linear(5, 3, bias=False), penalty=0.1 * L1()) for _ in range(2)]
+    twins = copy.deepcopy(layers)
+    optimizers = [OrthoProx(torch.nn.ModuleList(some), lr=0.05) for some in (layers, twins[:1], twins[1:])]
+    draw = torch.Generator().manual_seed(0)
+
+    def step():
+        for layer, twin in zip(layers, twins, strict=True):
+            layer.weight.grad = torch.randn(3, 5, generator=draw).to(layer.weight)
+            twin.weight.grad = layer.weight.grad.to(twin.weight)
+        for optimizer in optimizers:
+            optimizer.step()
+
+    for _ in range(steps):
+        step()
+    layers[0].double()
+    for _ in range(steps):
+        step()
+    assert layers[0].weight.dtype == torch.float64 and torch.equal(layers[1].weight, twins[1].weight)
+    assert torch.allclose(layers[0].weight.float(), twins[0].weight, atol=1e-6)
+    assert torch.allclose(
+        optimizers[0].split(layers[0].weight).float(), optimizers[1].split(twins[0].weight), atol=1e-6
+    )
+    layers[0].float()
+    layers[1].double()  # each takes the place of the other
+    step()
+    for layer, twin, other in zip(layers, twins, optimizers[1:], strict=True):
+        assert torch.allclose(layer.weight.float(), twin.weight, atol=1e-6)
+        assert torch.allclose(optimizers[0].split(layer.weight).float(), other.split(twin.weight), atol=1e-6)
+        assert not torch.equal(optimizers[0].split(layer.weight), layer.weight)
+
+
+def test_the_split_variable_after_a_new_mark_is_the_present_one(torch):
+    from orthoprox.nn import OrthoProx, orthogonal_
+
+    layer = orthogonal_(torch.nn.Linear(6, 3, bias=False), penalty=0.5 * L1())
+    optimizer = OrthoProx(layer, lr=0.1)
+    for weight in (0.5, 0.01):
+        orthogonal_(layer, penalty=weight * L1(), init="keep")
+        for _ in range(30):
+            layer.weight.grad = torch.zeros_like(layer.weight)
+            optimizer.step()
+    assert (optimizer.split(layer.weight) - layer.weight).detach().abs().max().item() < 0.05
+
+
+def test_the_other_optimiser_takes_up_a_loaded_state_too(torch):
+    from orthoprox.nn import OrthoProx
+
+    saved = OrthoProx(network(torch), lr=0.1).state_dict()
+    del saved["param_groups"][-1]["nesterov"]  # as an older PyTorch would have saved it
+    optimizer = OrthoProx(model := network(torch), lr=0.1)
+    optimizer.load_state_dict(saved)
+    train(torch, model, optimizer, 2)
+
+
 def test_copies_keep_their_marks_in_the_module(torch):
     from orthoprox.nn import OrthoProx, report
 

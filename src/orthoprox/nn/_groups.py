@@ -33,6 +33,11 @@ def by_shape(params: list[Any]) -> list[tuple[Any, list[Any]]]:
     return list(found.items())
 
 
+def places_of(params: list[Any]) -> list[tuple[int, int, Any]]:
+    """Which parameters there are, where they lie and as what; a model that is moved or cast has them elsewhere."""
+    return [(id(p), p.data_ptr(), p.dtype) for p in params]
+
+
 def _hashable(terms: Any) -> Any:
     """Equal terms are one key; terms that hold arrays are their own."""
     try:
@@ -114,6 +119,22 @@ def divide(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
         rest = {key: value for key, value in group.items() if key != OWN}
         others.append({**rest, "params": [p for p in params if mark_of(p) is None]})
     return own, [group for group in others if group["params"]] or others[:1]
+
+
+def check_state(saved: Any, groups: list[dict[str, Any]]) -> None:
+    """Refuse what is no state of an OrthoProx with the same groups."""
+    found = saved.get("param_groups") if isinstance(saved, dict) else None
+    if not isinstance(found, list) or "state" not in saved or not all(isinstance(group, dict) for group in found):
+        raise TypeError("This is not the state of an optimiser; give what OrthoProx.state_dict() returned.")
+    if any(OWN not in group for group in found):
+        raise ValueError("This is the state of another optimiser, which knows nothing of orthonormal weights.")
+    kinds = [[(group[OWN], len(group["params"])) for group in each] for each in (found, groups)]
+    if kinds[0] != kinds[1]:
+        have, want = (", ".join(f"{count} {'marked' if own else 'other'}" for own, count in each) for each in kinds)
+        raise ValueError(
+            f"This state has groups of {have} parameters, and the optimiser of {want}: mark the same parameters and "
+            "make the same groups as when it was saved."
+        )
 
 
 def check_overlap(own: list[Any], others: list[Any]) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from orthoprox.manifolds.inverse_root import inverse_root
 from orthoprox.nn._fused import Fused
+from orthoprox.nn._groups import places_of
 from orthoprox.nn._host import Host, Scratch
 from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
@@ -92,7 +93,7 @@ class Stack:
         self.worst = torch.zeros((), **like)
         self.knobs = torch.zeros(5, **like)
         self.numbers: tuple[float, ...] = ()
-        self.places = self.addresses()
+        self.places = places_of(params)
         self.fused: Fused | Host | None = Fused.make(self) or Host.make(self, scratch)
 
     def _slots(self, stack: Any) -> list[Any]:
@@ -117,9 +118,9 @@ class Stack:
         """The part of a stacked tensor that belongs to a parameter."""
         return next(stack[piece] for q, piece in zip(self.params, self._pieces, strict=True) if q is p)
 
-    def addresses(self) -> list[int]:
-        """Where the parameters lie: another place means that the stack has to be made anew."""
-        return [p.data_ptr() for p in self.params]
+    def moved(self) -> bool:
+        """Whether a parameter lies somewhere else by now, so that the stack has to be made anew."""
+        return self.places != places_of(self.params)
 
     def read(self) -> None:
         """Take the weights from the parameters."""
@@ -134,13 +135,13 @@ class Stack:
     def set_knobs(self, *values: float) -> None:
         """The numbers that may change from step to step: curvature, weight, penalty, corrections of both moments."""
         if values != self.numbers:
-            self.numbers = values
             kind, curvature = torch.finfo(self.knobs.dtype), values[0]
             if not kind.tiny <= curvature <= kind.max:
                 raise ValueError(
                     f"lr and momentum give a curvature of {curvature:.3g}, which {self.knobs.dtype} cannot hold: "
                     "choose an lr that is neither so small nor so large."
                 )
+            self.numbers = values
             self.knobs.copy_(torch.tensor(values, dtype=self.knobs.dtype), non_blocking=True)
 
     def average(self, fresh: float, fresh_square: float | None) -> None:
@@ -254,17 +255,17 @@ class Stack:
         said = []
         lost = ~torch.isfinite(self.excess)
         if bool(lost.any()):
+            known = torch.isfinite(self.momentum).all(2).all(1) & torch.isfinite(self.square)
             torch.where(lost.view(-1, 1, 1), torch.zeros_like(self.momentum), self.momentum, out=self.momentum)
             torch.where(lost, torch.zeros_like(self.square), self.square, out=self.square)
+            torch.where(known, self.trust, torch.ones_like(self.trust), out=self.trust)  # no step was too long
             said.append(
                 f"The gradient of {self._named(lost, names)} was NaN or infinite, or so large that the step overflows: "
                 "it stays as it was."
             )
         self.read()
-            known = torch.isfinite(self.momentum).all(2).all(1) & torch.isfinite(self.square)
         off = ~are_orthonormal(self.X)
         if bool(off.any()):
-            torch.where(known, self.trust, torch.ones_like(self.trust), out=self.trust)  # no step was too long
             self.X.copy_(nearest(self.X, self._named(off, names)))
             self.write()
             said.append(

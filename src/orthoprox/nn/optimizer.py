@@ -21,8 +21,10 @@ from orthoprox.nn._groups import (
     check_numbers,
     check_overlap,
     check_penalty,
+    check_state,
     divide,
     penalty_for,
+    places_of,
 )
 from orthoprox.nn._host import Scratch
 from orthoprox.nn._marks import OWNERS, check_kind, mark_count, mark_of, marked
@@ -190,9 +192,12 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Go on where a saved run was; the numbers that follow are those of a run without a break."""
+        check_state(state_dict, self.param_groups)
         super().load_state_dict(state_dict)
         self._built, self._sorted = {}, {}
         self._reshare()
+        if self.base is not None:
+            self.base.__setstate__({"state": self.state, "param_groups": self.base.param_groups})
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, marked or not; a group may not have both."""
@@ -257,16 +262,23 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
 
     def _sort(self, index: int, present: list[Any]) -> list[tuple[Any, list[Any]]]:
         """The parameters of a group that take their steps together; sorted again only when something has changed."""
-        same = (mark_count(), [id(p) for p in present])
+        same = (mark_count(), places_of(present))
         known = self._sorted.get(index)
         if known is None or known[0] != same:
             known = self._sorted[index] = same, by_shape(present)
+            self._drop_stale({id(p): (index, *key) for key, params in known[1] for p in params})
         if any(p.grad.is_sparse for p in present):
             raise ValueError(
                 "A marked parameter has a sparse gradient; a step moves every entry. Use a dense one, for "
                 "nn.Embedding with sparse=False."
             )
         return known[1]
+
+    def _drop_stale(self, keys: dict[int, Any]) -> None:
+        """Forget stacks of parameters that have moved, or belong to another one now; their state stays."""
+        for key, (stack, _, _) in list(self._built.items()):
+            if stack.moved() or any(keys.get(id(p), key) != key for p in stack.params):
+                del self._built[key]
 
     def _numbers(self, group: dict[str, Any]) -> tuple[float, ...]:
         """Curvature, weight, penalty over curvature, and the corrections of both moments for their start at zero."""
@@ -294,7 +306,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     def _step_stack(self, key: Any, params: list[Any], group: dict[str, Any], numbers: tuple[float, ...]) -> None:
         scaled = group.get("betas") is not None
         stack, move, watch = self._built.get(key) or self._build(key, params, scaled)
-        if [id(p) for p in stack.params] != [id(p) for p in params] or stack.addresses() != stack.places:
+        if [id(p) for p in stack.params] != [id(p) for p in params]:
             stack, move, watch = self._build(key, params, scaled)
         self._look(stack, watch)
         stack.set_knobs(*numbers)
