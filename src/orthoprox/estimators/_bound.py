@@ -127,19 +127,19 @@ class WithBound(StreamingTransformer):
         super()._forget_fit()
         self._bound_task = None
 
+    def _supply(self, name: str) -> None:
+        super()._supply(name)
+        if name in BOUND and self._bound_task is not None:
+            self._store_bound(self._bound_task)
+
     def __getstate__(self) -> Any:
         """The bound goes along in copies and pickles, and not the samples that it is computed from."""
-        if self._bound_task is not None:
-            self._store_bound(self._bound_task)
-        return super().__getstate__()
+        with self._lock:
+            if self._bound_task is not None:
+                self._store_bound(self._bound_task)
+            return super().__getstate__()
 
     if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name in BOUND and (task := self._bound_task) is not None:
-                self._store_bound(task)
-                return self.__dict__[name]
-            return super().__getattr__(name)
 
         def __dir__(self) -> list[str]:
             return [*super().__dir__(), *(BOUND if self._bound_task is not None else ())]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import operator
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +21,7 @@ from orthoprox.sketches._moments import check_half_life
 
 _DIRECTIONS = 10  # kept for each component
 _LEAST_DIRECTIONS = 200
+_LOCK = "_lock"
 _NAMES = ("n_features_in_", "feature_names_in_")
 
 
@@ -49,13 +52,14 @@ class StreamingTransformer(OrthogonalTransformer):
         y : ignored
         """
         self._check_settings()
-        first = "sketch_" not in self.__dict__
-        with self._names_if_taken():
-            X = validate(self, X, fitting=first)
-            sketch = self._new_sketch(X.shape[1]) if first else self.sketch_
-            self._check_room(sketch)
-            sketch = sketch.update(X)
-        self._adopt(sketch)
+        with self._lock:
+            first = "sketch_" not in self.__dict__
+            with self._names_if_taken():
+                X = validate(self, X, fitting=first)
+                sketch = self._new_sketch(X.shape[1]) if first else self.sketch_
+                self._check_room(sketch)
+                sketch = sketch.update(X)
+            self._adopt(sketch)
         return self
 
     def fit_sketch(self, sketch: CovarianceSketch, feature_names: Any = None) -> Any:
@@ -125,17 +129,14 @@ class StreamingTransformer(OrthogonalTransformer):
         self.sketch_, self.n_samples_seen_, self._pending = sketch, sketch.n_samples, True
 
     def _refresh(self) -> None:
-        """Find the components of what the sketch has seen."""
+        """Find the components of what the sketch has seen: by a twin, whose attributes appear here all at once."""
         self._check_samples(self.n_samples_seen_)
-        self._pending = False
-        try:
-            if self.warm_start and self._previous is not None:
-                self.components_ = self._previous
-            self._fit(samples_of(self.sketch_))
-        except BaseException:
-            self._forget_fit()
-            self._pending = True
-            raise
+        twin = copy.copy(self)
+        twin._pending = False
+        if self.warm_start and self._previous is not None:
+            twin.components_ = self._previous
+        twin._fit(samples_of(self.sketch_))
+        vars(self).update(_without_lock(vars(twin)))
         self._tell()
 
     def _forget_fit(self) -> None:
@@ -166,18 +167,35 @@ class StreamingTransformer(OrthogonalTransformer):
 
     _previous: Array | None = None
 
+    # ------------------------------------------------------------------ what waits for the question
+
+    @property
+    def _lock(self) -> Any:
+        """Held while an attribute that waits is computed: threads that share an estimator compute it once."""
+        return vars(self).setdefault(_LOCK, threading.RLock())
+
+    def _supply(self, name: str) -> None:
+        """Compute an attribute of the fit that is not there, if it waits; the lock is held."""
+        if not self._pending:
+            return
+        try:
+            self._refresh()
+        except NotFittedError:
+            raise
+        except ValueError as error:  # such as constant features: more blocks may help
+            raise NotFittedError(str(error)) from error
+
+    def __getstate__(self) -> Any:
+        return _without_lock(super().__getstate__())
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """An attribute of the fit that is not there: find the components, if blocks have come."""
-            if name in type(self)._lazy and self.__dict__.get("_pending"):
-                try:
-                    self._refresh()
-                except NotFittedError:
-                    raise
-                except ValueError as error:  # such as constant features: more blocks may help
-                    raise NotFittedError(str(error)) from error
-                return getattr(self, name)
+            if name in type(self)._lazy:
+                with self._lock:
+                    self._supply(name)
+                    if name in vars(self):  # by this thread or by another
+                        return vars(self)[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _check_settings(self) -> None:
@@ -190,3 +208,8 @@ class StreamingTransformer(OrthogonalTransformer):
                 raise TypeError(f"sketch_size must be a whole number or None; given {self.sketch_size!r}.") from None
             if size < 1:
                 raise ValueError(f"sketch_size must be at least 1; given {size}.")
+
+
+def _without_lock(attributes: dict[str, Any]) -> dict[str, Any]:
+    """What goes along to another object; locks cannot be copied."""
+    return {name: value for name, value in attributes.items() if name != _LOCK}
