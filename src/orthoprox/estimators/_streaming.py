@@ -136,7 +136,7 @@ class StreamingTransformer(OrthogonalTransformer):
         if self.warm_start and self._previous is not None:
             twin.components_ = self._previous
         twin._fit(samples_of(self.sketch_))
-        vars(self).update(_without_lock(vars(twin)))
+        self.__dict__.update(_without_lock(twin.__dict__))
         self._tell()
 
     def _forget_fit(self) -> None:
@@ -172,7 +172,7 @@ class StreamingTransformer(OrthogonalTransformer):
     @property
     def _lock(self) -> Any:
         """Held while an attribute that waits is computed: threads that share an estimator compute it once."""
-        return vars(self).setdefault(_LOCK, threading.RLock())
+        return self.__dict__.setdefault(_LOCK, threading.RLock())
 
     def _supply(self, name: str) -> None:
         """Compute an attribute of the fit that is not there, if it waits; the lock is held."""
