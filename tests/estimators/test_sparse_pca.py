@@ -154,6 +154,20 @@ COUNTS = [({"n_nonzero": k}, None) for k in (3, 4, 6, 12, 20)]
 COUNTS += [({"n_nonzero_per_component": given}, caps) for given, caps in CAPS]
 
 
+@pytest.mark.parametrize("solver", ["auto", "oadmm"])
+@pytest.mark.parametrize("caps", [4, [4, 4, 4], [4, 4, 2], [2, 4, 4]], ids=str)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_total_beside_caps_leaves_components_ordered_by_variance(seed, caps, solver):
+    """A single cap binds no component to a place, whatever part of the total it takes; neither do equal ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 12)) * np.repeat([1, 2.5], [9, 3])
+    X[:, :9] += 2 * np.repeat(rng.standard_normal((40, 2)), [5, 4], axis=1)
+    fitted = SparsePCA(3, n_nonzero=8, n_nonzero_per_component=caps, solver=solver, effort="fast").fit(X)
+    kept, most = fitted.explained_variance_, np.broadcast_to(caps, 3)
+    assert np.sum(fitted.n_nonzero_) <= 8 and np.all(fitted.n_nonzero_ <= most)
+    assert all(kept[i] >= kept[j] for i in range(3) for j in range(i, 3) if most[i] == most[j])
+
+
 @pytest.mark.parametrize(("wish", "caps"), COUNTS, ids=str)
 def test_counts_are_kept_exactly_f_is_stationary_on_them_and_a_greedy_support_is_never_better(wish, caps):
     fitted = SparsePCA(3, **wish).fit(DATA)

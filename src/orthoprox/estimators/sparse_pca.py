@@ -106,7 +106,8 @@ class SparsePCA(WithBound):
     Attributes
     ----------
     components_ : array, shape (n_components, n_features)
-        Orthonormal rows with exact zeros, ordered by explained variance; the largest entry of each is positive.
+        Orthonormal rows with exact zeros, the largest entry of each positive. They are ordered by explained variance,
+        unless a sequence ``n_nonzero_per_component`` keeps them from it.
     n_nonzero_ : array of int, shape (n_components,)
         How many entries of each component differ from zero.
     explained_variance_ : array, shape (n_components,)
@@ -340,7 +341,7 @@ class SparsePCA(WithBound):
         return FlatObjective() | super()._stop()
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        caps = None if self.n_nonzero_per_component is None else self._allowance(data).level()
+        caps = None if self.n_nonzero_per_component is None else self._allowance(data).caps
         V = arrange(data, result.X, caps, any_basis=self._any_basis(data))
         T = host(data.scores(V)).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
