@@ -142,6 +142,19 @@ def test_what_max_iter_ended_is_not_called_converged(wish, max_iter):
     assert cut.objective_ > (1 - 1e-9) * whole.objective_
 
 
+@pytest.mark.parametrize(("seed", "r", "wish"), [(2, 4, (10, 4)), (10, 4, (10, 4)), (19, 3, (9, 5))])
+def test_a_warm_start_keeps_what_a_total_and_caps_allow(seed, r, wish):
+    """A component may have all that its cap allows, and the others what the total leaves."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 12)) * np.repeat([1, 2.5], [9, 3])
+    X[:, :9] += 2 * np.repeat(rng.standard_normal((40, 2)), [5, 4], axis=1)
+    total, cap = wish
+    model = SparsePCA(r, n_nonzero=total, n_nonzero_per_component=cap, effort="fast", warm_start=True).fit(X)
+    before, counts = model.explained_variance_.sum(), model.n_nonzero_
+    assert np.any(counts > -(-total // r))
+    assert model.fit(X).explained_variance_.sum() >= before * (1 - 1e-12)
+
+
 # ---------------------------------------------------------------- asking for sparsity
 
 

@@ -22,6 +22,7 @@ from orthoprox.active import (
     minimise_near,
     shortest_subgradient,
 )
+from orthoprox.allowance import Allowance
 from orthoprox.driver import Result
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._stages import status_after
@@ -153,9 +154,9 @@ def measure(problem: Problem, result: Result[Any], X: Array) -> Result[Any]:
     return _move(problem, result, point, _subgradient(problem, point, np.zeros_like(X)))
 
 
-def trim(problem: Problem, X: Array, count: Count) -> Array:
-    """An orthonormal matrix near X with at most ``count`` nonzeros, as a start."""
-    support = largest(np.abs(X), count)
+def trim(problem: Problem, X: Array, allowance: Allowance) -> Array:
+    """An orthonormal matrix near X with the nonzeros allowed, as a start; X itself if it has no more."""
+    support = allowance.choose(np.abs(X)[None])[0] & (X != 0)
     return X if np.array_equal(support, X != 0) else _newton_on_support(problem, X, support, steps=0).point.X
 
 

@@ -319,14 +319,14 @@ class SparsePCA(WithBound):
             return Auto().draw(problem, seed).X, True
         X0, warm = super()._start(data, problem, seed, first=first)
         if warm and self.weight is None and not self._any_basis(data):
-            X0 = _exact.trim(problem, X0, self._count(data))
+            X0 = _exact.trim(problem, X0, self._allowance(data))
         return X0, warm
 
     def _run(self, data: Samples, problem: Problem, seed: int, *, first: bool) -> Result[Any]:
         if not self._searches(data):
             return super()._run(data, problem, seed, first=first)
         start = self._previous_solution(data, problem) if first else None
-        start = None if start is None else _exact.trim(problem, start, self._count(data))
+        start = None if start is None else _exact.trim(problem, start, self._allowance(data))
         return search_run(self, data, problem, seed, start, first=first)
 
     def _finish(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
