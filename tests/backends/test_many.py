@@ -164,6 +164,22 @@ def test_a_run_that_breaks_ends_alone_at_its_last_finite_state(torch, together):
 
 
 @STAGE
+def test_a_run_that_breaks_in_its_first_step_ends_where_it_began(torch):
+    pull, begin = torch.arange(1.0, 5.0, dtype=torch.float64)[:, None], torch.full((4, 1), 0.5, dtype=torch.float64)
+
+    def fall(X: Any) -> tuple[Any, Any]:
+        """Without a value but near the first start and around the other pole."""
+        edge = torch.where((X[0, 0] > 0) & (((X - begin) ** 2).sum() > 1e-4), torch.nan, 0.0)
+        return -(pull * X * X).sum() + edge, -2 * pull * X + edge
+
+    problem = Problem.of(Smooth(fall, lipschitz=8.0) + 0.01 * L1(), over=Stiefel(4, 1))
+    starts = torch.stack([begin, -begin])
+    broken, whole = solve_many(problem, "oadmm-ep", starts, stop=Iterations(9))
+    assert (broken.status, broken.iterations, whole.status) == (Status.NOT_FINITE, 0, Status.ITERATIONS)
+    assert torch.equal(broken.X, begin) and np.isfinite(broken.objective)
+
+
+@STAGE
 @pytest.mark.parametrize("library", ["torch", "jax"], indirect=True)
 def test_a_wrong_assumption_of_one_run_does_not_touch_the_others(library, together, monkeypatch):
     """With one Newton-Schulz step hardly any projection is right by products: all is done alone, and still right."""

@@ -111,12 +111,12 @@ class Batch:
             return self._measure()
 
     def _lead(self, interrupts: Interrupts) -> None:
-        found, states = self._together.begin()
-        if any(status is not None for status in self._look(0, found)):
+        found, before = self._together.begin()
+        at_start, t, states = self._look(0, found), 1, before
+        statuses = self._look(1, self._together.numbers(states))
+        if any(status is not None for status in at_start) or Status.NOT_FINITE in statuses:
             raise NotOfOneShape("A run that ends where it begins is solved alone.")
-        t, before = 1, states
         while True:
-            statuses = self._look(t, self._together.numbers(states))
             if interrupts.came:
                 statuses = [status or Status.INTERRUPTED for status in statuses]
             self._finish(t, statuses, states, before)
@@ -128,6 +128,7 @@ class Batch:
                     states, t = self._advance(states, t)
             except KeyboardInterrupt:  # all end where they were last looked at
                 return self._finish(t, [Status.INTERRUPTED] * len(self._active), before, before)
+            statuses = self._look(t, self._together.numbers(states))
 
     def _advance(self, states: States, t: int) -> tuple[States, int]:
         """Go on until somebody has to look, or the time is over."""
