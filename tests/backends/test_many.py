@@ -54,6 +54,7 @@ def agree(one: Any, other: Any, library: Any, tolerance: float = 1e-9) -> None:
         ("torch", "stack of three", "oadmm-rr"),
         ("torch", "negative part", "radmm"),
         ("torch", "mcp of differences", "spgm-ep"),
+        ("torch", "groups of a matrix", "oadmm-ep"),
         ("torch", "plain l1, centred", "socm"),
         # JAX compiles each for half a minute: one projection, one search along a curve
         ("jax", "l1 minus largest-k", "oadmm-ep"),

@@ -15,7 +15,7 @@ ProxDerivative = Callable[[Array], Array]
 def group_dots(a: Array, b: Array, by: str) -> Array:
     """The scalar products of the rows or columns of a with those of b; the summed axis stays, with length 1."""
     xp, axis = array_namespace(a), (-1 if by == "rows" else -2)
-    return xp.vecdot(a, b, axis=axis)[(..., None) if by == "rows" else (..., None, slice(None))]
+    return xp.linalg.vecdot(a, b, axis=axis)[(..., None) if by == "rows" else (..., None, slice(None))]
 
 
 @dataclass(frozen=True, eq=False)
