@@ -149,6 +149,15 @@ def test_what_storages_cannot_give_is_said_in_a_sentence(request, tmp_path):
         rows.moments  # noqa: B018 -- it is computed
 
 
+@pytest.mark.parametrize("kind", ["category", "datetime64[ns, UTC]"])
+def test_parquet_columns_of_types_that_numpy_lacks_are_named(request, tmp_path, kind):
+    pandas, _ = need("pandas", request.config), need("pyarrow", request.config)
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "kind": ["2026-01-01", "2026-01-02"]}).astype({"kind": kind})
+    frame.to_parquet(tmp_path / "kinds.parquet")
+    with pytest.raises(ValueError, match="'kind' of kinds.parquet does not. Leave such columns out"):
+        as_source(tmp_path / "kinds.parquet")
+
+
 def test_parquet_with_many_columns_is_read_in_little_memory(request, tmp_path):
     pyarrow, parquet = need("pyarrow", request.config), need("pyarrow.parquet", request.config)
     rows = np.random.default_rng(0).standard_normal((500, 300))

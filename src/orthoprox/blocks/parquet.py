@@ -80,13 +80,15 @@ class ParquetBlocks(BlockSource):
 def _columns(schema: Any, file: Path) -> tuple[tuple[str, ...], np.dtype[Any]]:
     """The names of the columns, and the float type that holds all; a sentence if some hold no numbers."""
     names = [name for name in schema.names if not name.startswith("__index_level_")]
-    kinds = {name: schema.field(name).type.to_pandas_dtype() for name in names}
-    words: Sequence[str] = [name for name in names if np.dtype(kinds[name]).kind not in "fiub"]
+    types = extra("pyarrow.types", "storage", "Reading Parquet")
+    numbers = (types.is_floating, types.is_integer, types.is_boolean)
+    kinds = {name: schema.field(name).type for name in names}
+    words: Sequence[str] = [name for name, kind in kinds.items() if not any(is_one(kind) for is_one in numbers)]
     if words:
         verb = "do" if len(words) > 1 else "does"
         raise ValueError(
             f"Every column must hold numbers; {', '.join(map(repr, words))} of {file.name} {verb} not. Leave such "
             "columns out, or encode them as numbers."
         )
-    floats = {float_of(kind, file.name) for kind in kinds.values()}
+    floats = {float_of(kind.to_pandas_dtype(), file.name) for kind in kinds.values()}
     return tuple(names), np.result_type(*floats) if floats else np.dtype(np.float64)
