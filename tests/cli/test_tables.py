@@ -48,6 +48,7 @@ SAME = {
     "commas at the end of lines": PLAIN.replace("\n", ",\n"),
     "commas at the end of lines but the first": PLAIN.replace("\n", ",\n").replace("z,", "z", 1),
     "utf-32": PLAIN.encode("utf-32"),
+    "a space or a sign of money after the minus": "x,y,z\n$1.5,2,- 3.25\n$4,5.5,6\n-$ 7,8,.5\n",
     "accountants": "x,y,z\n1.50 €,2,(3.25)\n4.00 €,5.5,6\n-7.00 €,8,.5\n",
     "unicode minus": PLAIN.replace("-", "\u2212"),
     "lines above": "Export of today\nby me,\n\n" + PLAIN,
@@ -84,6 +85,9 @@ HEADERS = {
     ",0,1,2\nu,1.5,2,2\nv,3,4,9\nw,5,1,1\n": ("0", "1", "2"),
     "3.5,2,1\n1.5,2,2\n3,4,9\n": ("A", "B", "C"),
     "2001,2002\n2003,2004\n2005,2009\n": ("A", "B"),
+    "town,2020,2021,2022\nA,2001,2010,2017\nB,1990,1985,1994\nC,2004,2001,1999\n": ("2020", "2021", "2022"),
+    "2001,2002,2003\n2002,2003,2004\n2010,2011,2012\n": ("A", "B", "C"),
+    "1950,1975,2015\n1960,1958,1999\n1970,1993,2020\n": ("A", "B", "C"),
     "ann,3.5,2\nbob,1.5,4\ncy,4,9\n": ("B", "C"),
 }
 
@@ -91,6 +95,14 @@ HEADERS = {
 @pytest.mark.parametrize("text", HEADERS)
 def test_names_are_found_even_where_they_are_years(text, read):
     assert read(text).names == HEADERS[text]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(read):
+    mark = b"\xef\xbb\xbf"
+    text = "größe,b\n1,2\n3,5\n"
+    assert read(mark + text.encode(), encoding="utf-8").names == ("größe", "b")
+    for encoding in (None, "latin-1"):  # a mark says UTF-8, and the text is not
+        assert read(mark + text.encode("latin-1"), encoding=encoding).names == ("größe", "b")
 
 
 def test_what_is_left_out_and_what_names_the_rows(read):

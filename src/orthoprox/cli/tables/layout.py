@@ -136,13 +136,18 @@ def is_header(head: Sequence[str], below: Records) -> bool:
         return False
     rising = numbers == sorted(numbers)
     if rising and all(YEARS[0] <= number <= YEARS[1] for number in numbers):
-        return not all(_is_year(row, columns) for row in below[:5] if len(row) >= len(head))
+        rows = [[_number(row[j]) for j in columns] for row in below[:5] if len(row) >= len(head)]
+        return not all(map(_are_years, rows)) or (_are_even(numbers) and not any(map(_are_even, rows)))
     return len(numbers) > 2 and any(numbers == [k + i for i in range(len(numbers))] for k in (0, 1))
 
 
-def _is_year(row: Sequence[str], columns: Sequence[int]) -> bool:
-    numbers = [_number(row[j]) for j in columns]
+def _are_years(numbers: Sequence[float | None]) -> bool:
     return all(number is not None and YEARS[0] <= number <= YEARS[1] and number.is_integer() for number in numbers)
+
+
+def _are_even(numbers: Sequence[Any]) -> bool:
+    """Whether years follow one another at one distance, as they do in names and hardly ever in a row of data."""
+    return len(numbers) > 2 and len(set(np.diff(numbers))) == 1
 
 
 def _mostly_numbers(below: Records, j: int) -> bool:

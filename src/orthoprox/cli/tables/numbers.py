@@ -32,8 +32,8 @@ def split_sign(word: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> split_sign(" 12,5 % "), split_sign("(1 200)"), split_sign("EUR 7-")
-    (('12,5', '%'), ('-1 200', ''), ('-7', 'EUR'))
+    >>> split_sign(" 12,5 % "), split_sign("(1 200)"), split_sign("EUR 7-"), split_sign("-$ 7")
+    (('12,5', '%'), ('-1 200', ''), ('-7', 'EUR'), ('-7', '$'))
     """
     sign = ""
     if found := _SIGNS.search(word):
@@ -43,7 +43,7 @@ def split_sign(word: str) -> tuple[str, str]:
         word = f"-{word[1:-1]}"  # as accountants write what is below zero
     elif word.endswith("-"):
         word = f"-{word[:-1]}"
-    return word, sign
+    return (word[:1] + word[1:].lstrip() if word[:1] in "+-" else word), sign
 
 
 def parse(word: str, decimal: str = ".") -> float | None:

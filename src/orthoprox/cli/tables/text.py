@@ -33,7 +33,6 @@ SAMPLE = 2**18
 """Characters from which the separator and the names are found."""
 PIECE = 2**20
 BOMS = {
-    codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # begins as that of UTF-16 does
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -88,7 +87,7 @@ def read_text(path: Path, reading: Reading) -> Raw:
     empty = {j for j, name in names.items() if name.startswith("column ") and not frame[j].notna().any()}
     columns = {name: frame[j] for j, name in names.items() if j not in empty}
     facts = {
-        "encoding": encoding.removesuffix("-sig"),
+        "encoding": encoding,
         "separator": "spaces" if separator == SPACES else SEPARATORS.get(separator, separator),
         "decimal": decimal,
         "header": layout.header,
@@ -223,9 +222,12 @@ def records_of(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
-    """The file as text, unpacked if it is packed."""
+    """The file as text, unpacked if it is packed, from behind the mark of UTF-8, which stands before others too."""
+    file = _open(path)
+    if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+        file.seek(0)
     try:
-        return io.TextIOWrapper(_open(path), encoding=encoding, newline="")
+        return io.TextIOWrapper(file, encoding=encoding, newline="")
     except LookupError:
         raise ValueError(f"--encoding must be one that Python knows, such as utf-8; given {encoding!r}.") from None
 
