@@ -320,3 +320,16 @@ def test_numbers_that_may_mean_empty_cells_are_named(read):
     assert second.startswith("999999 stands in 2 cells of 'income'")  # 9 of 1 to 5 is near, -99 of 'change' as well
     assert not read(text, missing_words=("-99", "999999"), missing="median").notes[1:]  # what took the medians
     assert not read("a,b\n99,1\n99,2\n3,4\n", missing_words=()).notes  # one other value tells nothing
+
+
+def test_a_last_row_that_sums_up_the_others_is_named(read):
+    text = "day,rent,food\nMon,1.25,3\nTue,2.5,-4\nWed,3,7.5\n"
+    assert not read(text).notes
+    assert read(text + "end,6.75,6.5\n").notes[0].startswith("Row 5 ('end'), the last sample, is the sum of all others")
+    assert read(text + "Total:,60,7\n").notes[0].startswith("Row 5 ('Total:'), the last sample, is a total or a mean")
+    text = "rent,food\n1.25,3\n2.5,-4\n,7.5\n3.75,6.5\n"
+    assert read(text, missing="median").notes[0].startswith("Row 5, the last sample, is the sum of all others")
+    text = "gene,u,v,all\na,1,2,3\nb,5,1,6\n"
+    assert read(text, transpose=True).notes[0].startswith("Column D ('all'), the last sample, is the sum")
+    assert not read("a,b\n1e-9,2e-9\n3e-9,1e-9\n2e-9,7e-9\n").notes
+    assert not read("a\n1.5\n2\n3.5\n").notes  # one feature may add up by chance

@@ -21,6 +21,7 @@ from orthoprox.cli.tables.parts import constant_columns, keep_features, take
 from orthoprox.cli.tables.places import count, letters, listed
 from orthoprox.cli.tables.sentinels import sentinel_notes
 from orthoprox.cli.tables.table import LeftOut, Raw, Table
+from orthoprox.cli.tables.totals import total_notes
 from orthoprox.maps.sparse import is_sparse
 
 FEATURES = (
@@ -81,7 +82,7 @@ def clean(raw: Raw, choice: Choice, words: Sequence[str] = ()) -> Table:
         return _of_covariances(table, choice)
     if _is_covariance(table.X):
         table = replace(table, notes=(*table.notes, COVARIANCE))
-    table = replace(table, notes=(*table.notes, *sentinel_notes(table)))
+    table = replace(table, notes=(*table.notes, *sentinel_notes(table), *total_notes(table)))
     return _without_constants(fill_gaps(table, choice.missing))
 
 
