@@ -313,6 +313,8 @@ def test_a_failure_leaves_nothing_and_an_earlier_fit_as_it_was(frame, no_picture
     (tmp_path / "out" / "thesis.txt").touch()
     done = fit("sparse-pca", tmp_path / "a.csv", "--overwrite")
     assert done.exit_code == 2 and "holds other files (thesis.txt)" in done.stderr
+    done = invoke("fit", "sparse-pca", tmp_path / "a.csv", "--out", tmp_path / "a.csv" / "x" / "y")
+    assert done.exit_code == 2 and "is in a.csv, which is a file; name a folder." in done.stderr
 
 
 def test_without_pandas_or_matplotlib_there_is_a_sentence(frame, tmp_path, monkeypatch):

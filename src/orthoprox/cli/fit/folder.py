@@ -28,8 +28,10 @@ Writer = Callable[[IO[bytes]], object]
 
 def check_folder(out: Path, *, overwrite: bool) -> None:
     """Refuse, before a long fit, a folder that must not be replaced or cannot be made."""
-    if out.is_file() or (os.path.lexists(out) and not out.is_dir()):
-        raise ValueError(f"--out {out} is a file; name a folder.")
+    above = next(path for path in (out.absolute(), *out.absolute().parents) if os.path.lexists(path))
+    if not above.is_dir():
+        which = f"is in {above.name}, which is" if above != out.absolute() else "is"
+        raise ValueError(f"--out {out} {which} a file; name a folder.")
     if out.is_dir() and (there := sorted(entry.name for entry in out.iterdir())):
         foreign = [name for name in there if name not in FILES]
         if foreign:
@@ -38,7 +40,6 @@ def check_folder(out: Path, *, overwrite: bool) -> None:
             )
         if not overwrite:
             raise ValueError(f"--out {out} holds the results of an earlier fit. Name another folder, or --overwrite.")
-    above = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.is_dir())
     place = above if above != out.absolute() else above.parent
     probe = place / f".probe-{os.getpid()}"
     try:
