@@ -33,9 +33,9 @@ def by_shape(params: list[Any]) -> list[tuple[Any, list[Any]]]:
     return list(found.items())
 
 
-def places_of(params: list[Any]) -> list[tuple[int, int, Any]]:
+def places_of(params: list[Any]) -> tuple[list[Any], ...]:
     """Which parameters there are, where they lie and as what; a model that is moved or cast has them elsewhere."""
-    return [(id(p), p.data_ptr(), p.dtype) for p in params]
+    return list(map(id, params)), list(map(torch.Tensor.data_ptr, params)), [p.dtype for p in params]
 
 
 def _hashable(terms: Any) -> Any:

@@ -306,7 +306,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     def _step_stack(self, key: Any, params: list[Any], group: dict[str, Any], numbers: tuple[float, ...]) -> None:
         scaled = group.get("betas") is not None
         stack, move, watch = self._built.get(key) or self._build(key, params, scaled)
-        if [id(p) for p in stack.params] != [id(p) for p in params]:
+        if stack.params is not params and [id(p) for p in stack.params] != [id(p) for p in params]:
             stack, move, watch = self._build(key, params, scaled)
         self._look(stack, watch)
         stack.set_knobs(*numbers)
