@@ -1,6 +1,8 @@
 """Reading tables: what is found out, what is left out, and where a sentence says that something is wrong."""
 
+import bz2
 import gzip
+import lzma
 import sys
 
 import numpy as np
@@ -208,6 +210,18 @@ def test_a_sentence_says_where(text, read):
     with pytest.raises((ValueError, DataUnavailable)) as caught:
         read(text)
     assert WRONG[text] in str(caught.value)
+
+
+def test_archives_that_are_damaged_or_have_another_name_are_named(read):
+    whole = {"gz": gzip.compress(PLAIN.encode()), "xz": lzma.compress(PLAIN.encode()), "bz2": bz2.compress(b"a,b\n1,2")}
+    for ending, packed in whole.items():
+        for damaged in (packed[:-9], packed[:11] + bytes(9) + packed[20:], PLAIN.encode()):
+            with pytest.raises(DataUnavailable, match=rf"a\.csv\.{ending} cannot be read \(.*\)"):
+                read(damaged, f"a.csv.{ending}")
+        with pytest.raises(DataUnavailable, match=rf"is packed, and no table of text yet. Call it a\.csv\.{ending}\."):
+            read(packed)
+    with pytest.raises(DataUnavailable, match=r"is a workbook or another archive. Call it a\.xlsx if it is a workbook"):
+        read(b"PK\x03\x04\x14\x00\x06\x00")
 
 
 def test_texts_may_be_long_and_an_encoding_that_does_not_fit_is_a_sentence(read):

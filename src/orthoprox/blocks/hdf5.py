@@ -37,7 +37,7 @@ class Hdf5Blocks(BlockSource):
         try:
             file = h5py.File(path, "r")
         except OSError as error:
-            raise ValueError(f"{path} cannot be opened as HDF5 ({error}).") from error
+            raise ValueError(f"{path} cannot be opened as HDF5 ({error}). Save it again.") from error
         with file:
             key = self.key or _only_key(file, path)
             if key not in file:

@@ -11,7 +11,7 @@ from orthoprox._memory import SHARE, memory
 from orthoprox.cli.tables.clean import Choice, clean
 from orthoprox.cli.tables.files import ENGINES, read_annotated, read_array, read_arrow, read_sheet
 from orthoprox.cli.tables.table import LeftOut, Raw, Reading, Table
-from orthoprox.cli.tables.text import OPENERS, read_text
+from orthoprox.cli.tables.text import BROKEN, OPENERS, read_text
 from orthoprox.datasets import DataDamaged, DataUnavailable
 
 READERS: dict[str, Callable[[Path, Reading], Raw]] = {
@@ -44,8 +44,8 @@ def read_table(path: Path, reading: Reading, choice: Choice) -> Table:
         return clean(read_raw(path, reading), choice, reading.missing_words)
     except (DataUnavailable, MemoryError):
         raise
-    except OSError as error:
-        raise DataUnavailable(f"{path} cannot be read ({error.strerror or error}).") from error
+    except BROKEN as error:
+        raise DataUnavailable(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}).") from error
 
 
 def read_raw(path: Path, reading: Reading) -> Raw:

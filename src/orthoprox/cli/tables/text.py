@@ -11,6 +11,7 @@ import itertools
 import lzma
 import re
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +26,12 @@ from orthoprox.cli.tables.table import Raw, Reading
 from orthoprox.datasets import DataDamaged
 
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
+"""What is raised where a packed file is cut or damaged."""
+ARCHIVE = re.compile(
+    rb"(?P<gz>\x1f\x8b)|(?P<bz2>BZh.1AY&SY)|(?P<xz>\xfd7zXZ)|(?P<xlsx>PK\x03\x04)|(?P<xls>\xd0\xcf\x11\xe0)"
+)
+"""How a file begins that is no text, whatever its name says."""
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 """Those that stand in texts least often come first: of two that fit as well the first is chosen."""
 SPACES = r"\s+"
@@ -46,6 +53,7 @@ WORDS = 1000
 
 def read_text(path: Path, reading: Reading) -> Raw:
     """The columns of a table of text, and how it was read."""
+    _refuse_archive(path)
     encoding = reading.encoding or find_encoding(path)
     try:
         with open_text(path, encoding) as file:
@@ -93,6 +101,17 @@ def read_text(path: Path, reading: Reading) -> Raw:
         "header": layout.header,
     }
     return Raw(columns, rows, {name: j + 1 for j, name in names.items()}, facts, tuple(notes), decimal)
+
+
+def _refuse_archive(path: Path) -> None:
+    with _open(path) as file:
+        found = ARCHIVE.match(file.read(16))
+    if found is None:
+        return
+    ending = str(found.lastgroup)
+    if ending.startswith("xls"):
+        raise DataDamaged(f"{path} is a workbook or another archive. Call it {path.stem}.{ending} if it is a workbook.")
+    raise DataDamaged(f"{path} is packed, and no table of text yet. Call it {path.name}.{ending}.")
 
 
 def _doubts(records: Records, names: Sequence[str]) -> list[str]:
