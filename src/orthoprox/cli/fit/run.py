@@ -90,6 +90,16 @@ def _refuse_negative(table: Table, kind: Kind) -> None:
         )
 
 
+def _refuse_too_many(model: Any, table: Table) -> None:
+    """Say which columns were left out where more components are asked for than the rest allow."""
+    r, n = model.n_components, len(table.names)
+    if isinstance(r, int) and r > n and table.left_out:
+        raise ValueError(
+            f"There are at most as many orthonormal components as features: --components = {r}, and "
+            f"{count(n, 'feature')} of the table can take part. {table.left_out_words()}"
+        )
+
+
 def _scale_of(own: bool, scale: str) -> dict[str, Any]:
     return {"scale": "standard" if scale == "standard" else None} if own else {}
 
@@ -97,6 +107,7 @@ def _scale_of(own: bool, scale: str) -> dict[str, Any]:
 def _fitted(
     kind: Kind, model: Any, table: Table, data: Any, settings: dict[str, Any], scale: str, *, dispatch: bool
 ) -> Fit:
+    _refuse_too_many(model, table)
     begin = time.perf_counter()
     with _told() as notes, _dispatching(dispatch):
         (model.fit_covariance if table.is_covariance else model.fit)(data)

@@ -107,7 +107,7 @@ def opening(fit: Fit, source: Path) -> list[str]:
     if table.names_from:
         lines.append(f"{table.names_from!r} names the features.")
     if table.left_out:
-        lines.append("Left out: " + listed(f"{one.name!r} ({one.why})" for one in table.left_out) + ".")
+        lines.append(table.left_out_words())
     return [*lines, fit.scaling]
 
 

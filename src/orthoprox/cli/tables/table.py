@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from orthoprox.cli.tables.places import cell, letters
+from orthoprox.cli.tables.places import cell, letters, listed
 
 
 @dataclass(frozen=True)
@@ -98,3 +98,8 @@ class Table:
     def feature_place(self, j: int) -> str:
         """Where a feature is: a column, or a row where the file is transposed."""
         return f"row {self.columns[j]}" if self.transposed else f"column {letters(int(self.columns[j]))}"
+
+    def left_out_words(self) -> str:
+        """A sentence on the columns that take no part, or an empty text."""
+        words = listed(f"{one.name!r} ({one.why})" for one in self.left_out)
+        return f"Left out: {words}." if words else ""
