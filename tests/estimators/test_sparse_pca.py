@@ -167,6 +167,23 @@ COUNTS = [({"n_nonzero": k}, None) for k in (3, 4, 6, 12, 20)]
 COUNTS += [({"n_nonzero_per_component": given}, caps) for given, caps in CAPS]
 
 
+@pytest.mark.parametrize(("n", "solver"), [(12, "auto"), (30, "auto"), (30, "oadmm")])
+@pytest.mark.parametrize("total", [None, 13])
+def test_the_order_of_caps_is_that_of_the_components_and_plays_no_other_part(n, solver, total):
+    """A warm start finds its components again, whatever the order."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, n)) + np.repeat(rng.standard_normal((40, n // 2)), 2, axis=1)
+    X[:, -8:] += 2 * np.repeat(rng.standard_normal((40, 2)), 4, axis=1)
+    kept = []
+    for caps in ([6, 5, 4, 1], [1, 4, 5, 6], [4, 6, 1, 5]):
+        model = SparsePCA(4, n_nonzero=total, n_nonzero_per_component=caps, solver=solver, warm_start=True).fit(X)
+        kept.append(model.explained_variance_.sum())
+        assert np.all(model.n_nonzero_ <= caps)
+        if solver == "auto":
+            assert model.fit(X).explained_variance_.sum() >= kept[-1] * (1 - 1e-12)
+    assert kept == pytest.approx([kept[0]] * 3, rel=1e-12)
+
+
 @pytest.mark.parametrize("solver", ["auto", "oadmm"])
 @pytest.mark.parametrize("caps", [4, [4, 4, 4], [4, 4, 2], [2, 4, 4]], ids=str)
 @pytest.mark.parametrize("seed", range(6))

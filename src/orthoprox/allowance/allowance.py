@@ -76,6 +76,10 @@ class Allowance:
             caps[last] -= 1
         return tuple(caps)
 
+    def falling(self) -> Allowance:
+        """The same with the largest cap first."""
+        return Allowance(self.total, tuple(sorted(self.caps, reverse=True)))
+
     def with_total(self, total: int) -> Allowance:
         """Another total with the same caps."""
         return Allowance(total, self.caps)

@@ -18,15 +18,18 @@ def arrange(data: Samples, X: Array, caps: Sequence[int] | None, *, any_basis: b
     ----------
     data : Samples
     X : array, shape (n, r)
+        Where there are caps, the column with the largest one first.
     caps : sequence of int, optional
-        The most nonzeros of each column; where they would not hold in that order, only columns with equal caps change
-        places.
+        The most nonzeros of each column, as it is shown; where they would not hold in the order of variance, only
+        columns with equal caps change places.
     any_basis : bool
         Whether every basis of the span is as good; then it is that of the principal axes.
     """
     if any_basis:
         V = X @ np.linalg.eigh(data.moments(X))[1][:, ::-1].astype(X.dtype)
     else:
+        if caps is not None:  # to the places of their caps
+            X = X[:, np.argsort(np.argsort(-np.asarray(caps), kind="stable"), kind="stable")]
         variance = data.squares(X)
         order = np.argsort(-variance, kind="stable")
         if caps is not None and np.any(np.count_nonzero(X, axis=0)[order] > caps):

@@ -289,7 +289,11 @@ class SparsePCA(WithBound):
         check_sparse_pca(self)
 
     def _allowance(self, data: Samples) -> Allowance:
-        """How many nonzeros there may be, in all and in each component."""
+        """How many nonzeros there may be, in all and in each component; what is found hinges on no order of caps."""
+        return self._asked(data).falling()
+
+    def _asked(self, data: Samples) -> Allowance:
+        """The same with the caps in the order in which the components are shown."""
         return resolve_allowance(self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_)
 
     def _count(self, data: Samples) -> int | list[int]:
@@ -341,7 +345,7 @@ class SparsePCA(WithBound):
         return FlatObjective() | super()._stop()
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        caps = None if self.n_nonzero_per_component is None else self._allowance(data).caps
+        caps = None if self.n_nonzero_per_component is None else self._asked(data).caps
         V = arrange(data, result.X, caps, any_basis=self._any_basis(data))
         T = host(data.scores(V)).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
