@@ -157,9 +157,9 @@ def measure(problem: Problem, result: Result[Any], X: Array) -> Result[Any]:
 def trim(problem: Problem, X: Array, allowance: Allowance) -> Array:
     """An orthonormal matrix near X with the nonzeros allowed, as a start: X itself if it has no more.
 
-    Caps must fall; then the column with most nonzeros comes first where X has too many as it is.
+    Caps must not rise; where they fall, the column with most nonzeros comes first.
     """
-    if not allowance.holds(X):
+    if len(set(allowance.caps)) > 1:
         X = X[:, np.argsort(-np.count_nonzero(X, axis=0), kind="stable")]
     support = allowance.choose(np.abs(X)[None])[0] & (X != 0)
     return X if np.array_equal(support, X != 0) else _newton_on_support(problem, X, support, steps=0).point.X
