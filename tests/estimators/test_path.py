@@ -70,6 +70,13 @@ def test_the_choice(path):
     assert (far.best, far.best_one_se) == (8, 6)
 
 
+def test_a_single_fold_has_no_standard_error_and_the_least_error_decides(X):
+    one = ShuffleSplit(1, test_size=0.3, random_state=0)
+    path = sparse_pca_path(X, 2, n_nonzero=[2, 4, 8], cv=one, effort="fast")
+    assert np.all(np.isnan(path.error_se)) and path.best_one_se == path.best > 2
+    assert "no more than a standard error" not in path.advice and "do as well" not in path.advice
+
+
 def test_everything_is_not_recommended_without_a_word():
     """The sentence for each case: sparse is best, everything is, everything is and nothing else comes near."""
     assert made([0.6, 0.4, 0.5], [0.1] * 3).advice == "Samples left out are reconstructed best with 4 nonzeros."

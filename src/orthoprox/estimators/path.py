@@ -37,7 +37,7 @@ class SparsePCAPath:
         Orthonormal rows with exact zeros.
     error, error_se : array, shape (p,), or None
         With cross-validation: the share of the variation of left-out samples that a reconstruction loses, its mean
-        over the folds and the standard error of that mean.
+        over the folds and the standard error of that mean; NaN for a single fold, which says nothing about it.
     upper_bound : array, shape (p,), or None
         The share of the variance that no orthonormal components with as few nonzeros exceed (``upper_bound_`` of
         :class:`SparsePCA`); it never falls from one number to the next.
@@ -63,11 +63,11 @@ class SparsePCAPath:
 
     @property
     def best_one_se(self) -> int:
-        """The least number of nonzeros whose error is within a standard error of the least one."""
+        """The least number of nonzeros whose error is within a standard error, if it is known, of the least one."""
         error = self._require_error()
         least = int(np.argmin(error))
         assert self.error_se is not None  # it comes with the error
-        return int(self.n_nonzero[np.argmax(error <= error[least] + self.error_se[least])])
+        return int(self.n_nonzero[np.argmax(error <= error[least] + np.nan_to_num(self.error_se[least]))])
 
     @property
     def advice(self) -> str:
@@ -178,7 +178,8 @@ def sparse_pca_path(
     if cv is not None:
         folds = [_errors(settings, X, counts, *parts) for parts in check_cv(cv).split(X)]
         error = np.mean(folds, axis=0)
-        error_se = np.std(folds, axis=0, ddof=1) / np.sqrt(len(folds))
+        known = len(folds) > 1
+        error_se = np.std(folds, axis=0, ddof=1) / np.sqrt(len(folds)) if known else np.full(len(counts), np.nan)
     return SparsePCAPath(
         n_nonzero=np.asarray(counts),
         variance_ratio=variance_ratio,
