@@ -50,6 +50,16 @@ def test_where_the_curvature_is_not_positive_it_goes_to_the_edge(spectrum):
     assert step.edge and step.promised < 0
 
 
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf])
+def test_where_the_curvature_is_no_number_it_follows_the_gradient_to_the_edge(entry):
+    g = np.array([[3.0], [4.0]])
+    with np.errstate(invalid="ignore"):  # programs are for libraries that do not warn
+        other = program.truncated_cg(None, lambda _, Q: entry * Q, g, 0.5, 0.1, 9)
+    for step in (truncated_cg(lambda Q: entry * Q, g, 0.5, 0.1, 9), other):
+        np.testing.assert_allclose(step.D, -0.1 * g)
+        assert step.edge and step.products == 1 and step.promised == pytest.approx(-2.5)
+
+
 def test_it_is_as_accurate_as_asked_and_ends_after_the_products_it_may_take():
     H, g = a_model(1, np.geomspace(1.0, 1e4, 40))
     steps = [step_of(H, g, 1e6, share, 400) for share in (0.5, 0.1, 1e-3)]

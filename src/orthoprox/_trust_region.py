@@ -39,7 +39,8 @@ def truncated_cg(hessian: Callable[[Array], Array], g: Array, radius: float, acc
     accuracy : float
         Stop when the gradient of the model is this share of |g|.
     most : int
-        Stop after this many products. Where the curvature is not positive the step goes on to the edge.
+        Stop after this many products. Where the curvature is not positive, or no number, the step goes on to
+        the edge.
     """
     D, R = 0.0 * g, -g
     Q = R
@@ -52,6 +53,8 @@ def truncated_cg(hessian: Callable[[Array], Array], g: Array, radius: float, acc
             break
         W = hessian(Q)
         curvature = float(inner(Q, W))
+        if not math.isfinite(curvature):  # as that of a power below 2 where an entry is zero
+            curvature = 0.0
         a = square / curvature if curvature > 0 else math.inf
         if curvature <= 0 or length + 2 * a * dq + a * a * q >= radius**2:
             length, q, dq = float(inner(D, D)), float(inner(Q, Q)), float(inner(D, Q))  # the recurrences lose digits

@@ -82,6 +82,7 @@ def iterate(problem: Any, at: Iteration) -> Iteration:
     xp, where = array_namespace(at.D), backend_of(at.D).where
     W = at.curvature(problem, at.Q)
     bend = inner(at.Q, W)
+    bend = where(xp.isfinite(bend), bend, xp.zeros_like(bend))
     positive = bend > 0
     a = at.square / where(positive, bend, xp.ones_like(bend))
     edge = ~positive | (at.length + 2 * a * at.dq + a * a * at.q >= at.radius**2)
