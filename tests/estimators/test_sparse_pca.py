@@ -155,6 +155,24 @@ def test_a_warm_start_keeps_what_a_total_and_caps_allow(seed, r, wish):
     assert model.fit(X).explained_variance_.sum() >= before * (1 - 1e-12)
 
 
+@pytest.mark.parametrize(("penalty", "weight"), [("l1", 1e4), ("mcp", 1e3), ("group", 1e4), ("group", 30.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_penalty_ends_below_the_features_of_largest_variance(penalty, weight, seed):
+    """A heavy one held a run at the features that it came to first."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((50, 20)) * rng.uniform(1, 4, 20)
+    X[:, ::3] += 3 * rng.standard_normal((50, 1))
+    order = np.argsort(-X.var(axis=0))
+    fitted = SparsePCA(4, weight=weight, penalty=penalty).fit(X)
+    alone = SparsePCA(4, weight=weight, penalty=penalty, max_iter=1, warm_start=True)
+    alone.components_ = np.eye(20)[order[:4]]  # one step from there
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert fitted.objective_ <= alone.fit(X).objective_ + 1e-9 * abs(fitted.objective_)
+    if weight > 1e3:
+        assert fitted.explained_variance_.sum() == pytest.approx(X.var(axis=0, ddof=1)[order[:4]].sum())
+
+
 # ---------------------------------------------------------------- asking for sparsity
 
 

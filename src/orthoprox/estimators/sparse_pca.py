@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from orthoprox._types import Array
-from orthoprox.allowance import Allowance, resolve_allowance
+from orthoprox.allowance import Allowance, resolve_allowance, resolve_caps
 from orthoprox.driver import DEFAULT_SOLVER, Result, Rule
 from orthoprox.estimators import _exact
 from orthoprox.estimators._arrange import arrange
@@ -23,6 +23,7 @@ from orthoprox.estimators._rank import features_for_rank, of_rank, rank_note, wi
 from orthoprox.estimators._search import search_run
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._share import is_share
+from orthoprox.estimators._single import or_from_single_features
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of, with_norm
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
@@ -37,8 +38,7 @@ from orthoprox.starts._directions import principal_components
 from orthoprox.supports import is_small
 
 _START_TOLERANCE = 1e-3  # of the principal components as a start
-_SHORT_STAGES = {"block": 10, "rounds": 3}
-"""Settings of oadmm for a number of nonzeros: shorter homotopy stages and fewer Newton steps do as well."""
+_SHORT_STAGES = {"block": 10, "rounds": 3}  # of oadmm for a number of nonzeros: with fewer steps it does as well
 
 
 class SparsePCA(WithBound):
@@ -76,9 +76,9 @@ class SparsePCA(WithBound):
         Constant features stay zero.
     effort : {"fast", "balanced", "thorough"}
         How far the search for the places of a number of nonzeros goes: how many candidates it makes at each level, how
-        many of them it follows, and how often it exchanges entries. ``fast`` takes about half the time of
-        ``balanced``, ``thorough`` several times as long; it searches as ``balanced`` does first, so that it never keeps
-        less. ``thorough`` also takes up to a few seconds to improve ``upper_bound_``.
+        many of them it follows, and how often it exchanges entries. ``fast`` takes about half the time of ``balanced``,
+        ``thorough`` several times as long, and up to a few seconds more to improve ``upper_bound_``; it searches as
+        ``balanced`` does first, so that it never keeps less.
     solver : str or Solver
         "auto" for the search, and for the default method with ``weight``; or the name of a method in
         ``orthoprox.SOLVERS``, or a configured method, which then finds the zeros as well.
@@ -290,11 +290,8 @@ class SparsePCA(WithBound):
 
     def _allowance(self, data: Samples) -> Allowance:
         """How many nonzeros there may be, in all and in each component; what is found hinges on no order of caps."""
-        return self._asked(data).falling()
-
-    def _asked(self, data: Samples) -> Allowance:
-        """The same with the caps in the order in which the components are shown."""
-        return resolve_allowance(self.n_nonzero, self.n_nonzero_per_component, data.n_features, self.n_components_)
+        n, r = data.n_features, self.n_components_
+        return resolve_allowance(self.n_nonzero, self.n_nonzero_per_component, n, r).falling()
 
     def _count(self, data: Samples) -> int | list[int]:
         """The number of nonzeros in all, or in each component with ``n_nonzero_per_component``."""
@@ -338,6 +335,9 @@ class SparsePCA(WithBound):
             return _exact.polish_penalised(problem, result, self.tol)
         return _exact.polish_to_count(problem, result, self._count(data), self.tol)
 
+    def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+        return result if self.weight is None else or_from_single_features(self, data, problem, result)
+
     def _objective_power(self) -> int:
         return 2
 
@@ -345,8 +345,8 @@ class SparsePCA(WithBound):
         return FlatObjective() | super()._stop()
 
     def _store(self, data: Samples, result: Result[Any]) -> None:
-        caps = None if self.n_nonzero_per_component is None else self._asked(data).caps
-        V = arrange(data, result.X, caps, any_basis=self._any_basis(data))
+        k, n, r = self.n_nonzero_per_component, data.n_features, self.n_components_
+        V = arrange(data, result.X, None if k is None else resolve_caps(k, n, r), any_basis=self._any_basis(data))
         T = host(data.scores(V)).astype(np.float64)
         variance = np.sum(T * T, axis=0) / data.degrees_of_freedom
         self.components_, self.notes_ = np.ascontiguousarray(V.T), tuple(note.sentence for note in self._notes)
