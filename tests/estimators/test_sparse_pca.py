@@ -1,5 +1,6 @@
 """Sparse PCA as an estimator: exact zeros, exact orthonormality, planted answers, every way to ask for sparsity."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -200,6 +201,18 @@ def test_the_order_of_caps_is_that_of_the_components_and_plays_no_other_part(n, 
         if solver == "auto":
             assert model.fit(X).explained_variance_.sum() >= kept[-1] * (1 - 1e-12)
     assert kept == pytest.approx([kept[0]] * 3, rel=1e-12)
+
+
+def test_components_of_larger_variance_come_first_as_far_as_caps_allow():
+    """Two that fit into each other's places change these, though their caps differ."""
+    C = np.diag([9.0, 8, 7, 6, 5, 4, 3, 2])
+    X = np.linalg.cholesky(C + 0.5).T  # so that each of two nonzeros is worth more than one
+    for caps in itertools.permutations([1, 2, 5]):
+        fitted = SparsePCA(3, n_nonzero=5, n_nonzero_per_component=caps).fit_covariance(X.T @ X)
+        kept, counts = fitted.explained_variance_, fitted.n_nonzero_
+        assert np.all(counts <= caps)
+        for i, j in itertools.combinations(range(3), 2):
+            assert kept[i] >= kept[j] or counts[j] > caps[i] or counts[i] > caps[j]
 
 
 @pytest.mark.parametrize("solver", ["auto", "oadmm"])

@@ -64,7 +64,7 @@ class SparsePCA(WithBound):
         each component.
     n_nonzero_per_component : int, float or sequence of them, optional
         How many in each component, or their share of the features; with ``n_nonzero`` both hold. A sequence has one
-        number for each, and then the components keep to that order where they would change places otherwise.
+        number for each in this order, and components of larger variance come first as far as these numbers allow.
     weight : float, optional
         Instead: the weight of a penalty, in units of variance. A larger one means more zeros.
     penalty : {"l1", "mcp", "scad", "group"}
@@ -107,7 +107,7 @@ class SparsePCA(WithBound):
     ----------
     components_ : array, shape (n_components, n_features)
         Orthonormal rows with exact zeros, the largest entry of each positive. They are ordered by explained variance,
-        unless a sequence ``n_nonzero_per_component`` keeps them from it.
+        with a sequence ``n_nonzero_per_component`` as far as its numbers allow.
     n_nonzero_ : array of int, shape (n_components,)
         How many entries of each component differ from zero.
     explained_variance_ : array, shape (n_components,)
