@@ -128,6 +128,24 @@ def test_x_lives_where_the_arrays_of_the_function_live(on):
     assert result.X.device == D.device
 
 
+def test_derivatives_that_the_user_computes_in_numpy_go_where_x_is(on):
+    S, X, V = B.T @ B, on.asarray(M.random(0)), on.asarray(M.random(1))
+    there = Smooth(
+        lambda X: (X * (on.asarray(S) @ X)).sum() / 2,
+        lambda X: S @ on.numpy(X),
+        None,
+        2.0,
+        hessian=lambda X, V: S @ on.numpy(V),
+    )
+    pair = Smooth(lambda X: (float((X**2).sum()), 2 * on.numpy(X)))
+    for found, wanted in (
+        (there.gradient(X), 2 * S @ on.numpy(X)),
+        (there.hessian(X)(V), 2 * S @ on.numpy(V)),
+        (pair.value_and_gradient(X)[1], 2 * on.numpy(X)),
+    ):
+        assert on.owns(found) and np.allclose(on.numpy(found), wanted, rtol=1e-13)
+
+
 def test_functions_under_vmap(on, rng):
     stack = rng.standard_normal((4, N, R))
     value, _ = log_cosh(on.asarray(B))

@@ -136,7 +136,10 @@ class OwnFunction:
                 f"The {kind} function of {self.owner} must return an array of the shape {tuple(X.shape)} of X; "
                 f"given shape {tuple(getattr(G, 'shape', ()))}."
             )
-        return backend_of(X).constant(G)
+        backend = backend_of(X)
+        if backend_of(G) is not backend:  # as one that was computed with SciPy
+            return backend.from_numpy(backend_of(G).to_numpy(G), X)
+        return backend.constant(G)
 
     def _checked_pair(self, both: Any) -> tuple[Any, Any]:
         if not (isinstance(both, tuple) and len(both) == 2):
