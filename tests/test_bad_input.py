@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from orthoprox import Iterations, Problem, Stiefel, check_gradient, named, solve, terms
-from orthoprox.maps import Difference, Matrix
+from orthoprox.maps import Difference, LinearMap, Matrix, Stack
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS
 from orthoprox.terms import L1, MCP, LargestK, Linear, Quadratic, Smooth, SmoothConvex
@@ -151,6 +151,48 @@ def test_a_gradient_that_does_not_match_its_value(expression):
     match = "The gradient does not agree with differences of the value: relative error .*check_gradient"
     for solver in SOLVERS:
         check_refusal(lambda solver=solver: solve(problem, solver), match, ValueError)
+
+
+class Steps(LinearMap):
+    """Differences of neighbouring rows, with an adjoint, a norm or a size of the user's."""
+
+    columns = None
+
+    def __init__(self, factor=1.0, norm=2.0, rows=-1, flip=False):
+        self.factor, self.norm, self.more, self.flip = factor, norm, rows, flip
+
+    def __call__(self, X):
+        return X[1:] - X[:-1]
+
+    def adjoint(self, Z):
+        back = Difference().adjoint(Z)
+        return self.factor * (back.T if self.flip else back)
+
+    def rows(self, n):
+        return n + self.more
+
+    def cost(self, n):
+        return n
+
+
+WRONG_MAPS = {
+    "sign": (Steps(-1.0), "The adjoint of Steps does not belong to it: <A.X., A.X.> is .* and <X, A.adjoint.A.X..> -"),
+    "factor": (Steps(1.001), "The adjoint of Steps does not belong to it"),
+    "shape": (Steps(flip=True), r"The adjoint of Steps must give the shape \(6, 2\) of X; given \(2, 6\)\."),
+    "rows": (Steps(rows=0), r"Steps gives an array of shape \(5, 2\), and its rows\(6\) promises \(6, 2\)\."),
+    "norm": (Steps(norm=0.1), "The norm of Steps must be at least its largest singular value; given 0.1, and one X"),
+    "in a stack": (Stack(Difference(), 2.0 * Steps(-1.0), columns=6), "The adjoint of Steps does not belong to it"),
+    "outside": (Steps(-1.0) @ Matrix(np.eye(6)[::-1]), "The adjoint of Steps does not belong to it"),
+    "inside": (Matrix(np.eye(5)[:3]) @ Steps(-1.0), "The adjoint of Steps does not belong to it"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_MAPS)
+def test_a_map_of_the_user_with_a_wrong_adjoint_size_or_norm(name):
+    A, match = WRONG_MAPS[name]
+    f = Quadratic(np.diag(np.arange(1.0, 7)))
+    check_refusal(lambda: solve(Problem.of(f + L1() @ A, over=M), stop=Iterations(3)), match, ValueError)
+    assert solve(Problem.of(f + L1() @ Steps(), over=M), stop=Iterations(3)).iterations == 3
 
 
 def test_a_gradient_that_matches_is_let_through():

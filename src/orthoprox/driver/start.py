@@ -8,11 +8,12 @@ from typing import Any
 
 from array_api_compat import device
 
-from orthoprox._linalg import norm
+from orthoprox._linalg import inner, norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.backends import backend_of
 from orthoprox.backends._tree import field_names
+from orthoprox.maps import LinearMap, Product
 from orthoprox.problem import Problem
 from orthoprox.starts import Drawn, Start
 from orthoprox.terms import ComposedConvex, ComposedSmooth, Smooth, SmoothConvex, Term, check_gradient, check_prox
@@ -53,7 +54,9 @@ def _feasible(problem: Problem, X0: Array) -> tuple[Array, list[str]]:
 
 
 def check_user_functions(problem: Problem, X0: Array) -> None:
-    """Refuse a user's function whose gradient does not belong to its value, and a prox that does not minimise."""
+    """Refuse a user's wrong gradient, adjoint or prox: one that does not belong to the value or the map."""
+    for A, point in _own_maps(problem.A, X0):
+        _check_own_map(A, point)
     _check_own_prox(problem, X0)
     for term, at in (*_flatten_terms(problem.f, X0), *_flatten_terms(problem.g, X0)):
         if isinstance(term, (Smooth, SmoothConvex)):
@@ -76,6 +79,41 @@ def _is_users(part: Any) -> bool:
     if isinstance(part, (tuple, list)):
         return any(_is_users(item) for item in part)
     return callable(part) or is_dataclass(part)
+
+
+def _own_maps(A: LinearMap, X: Array) -> list[tuple[LinearMap, Array]]:
+    """The maps of the user's classes, each with the point at which it is evaluated."""
+    if not _is_users(A):
+        return []
+    if isinstance(A, Product):
+        return [*_own_maps(A.B, X), *(_own_maps(A.A, A.B(X)) if _is_users(A.A) else [])]
+    if type(A).__module__.partition(".")[0] != "orthoprox":
+        return [(A, X)]
+    return [own for member in getattr(A, "members", ()) for own in _own_maps(member, X)]
+
+
+def _check_own_map(A: LinearMap, X: Array) -> None:
+    """Refuse a map of the user's with a wrong adjoint, size or norm: every method rests on them."""
+    name, eps = type(A).__name__, backend_of(X).eps(X)
+    y, shape = A(X), A.shape(*X.shape)
+    if tuple(y.shape) != shape:
+        raise ValueError(
+            f"{name} gives an array of shape {tuple(y.shape)}, and its rows({X.shape[0]}) promises {shape}."
+        )
+    back = A.adjoint(y)
+    if tuple(back.shape) != tuple(X.shape):
+        raise ValueError(f"The adjoint of {name} must give the shape {tuple(X.shape)} of X; given {tuple(back.shape)}.")
+    one, other, size = float(inner(y, y)), float(inner(X, back)), float(norm(X))
+    if abs(one - other) > math.sqrt(eps) * max(one, size * float(norm(back))):
+        raise ValueError(
+            f"The adjoint of {name} does not belong to it: <A(X), A(X)> is {one:.4g} and <X, A.adjoint(A(X))> "
+            f"{other:.4g}."
+        )
+    if float(norm(y)) > (1 + math.sqrt(eps)) * A.norm * size:
+        raise ValueError(
+            f"The norm of {name} must be at least its largest singular value; given {A.norm:.4g}, and one X becomes "
+            f"{float(norm(y)) / size:.4g} times as large."
+        )
 
 
 def _check_own_prox(problem: Problem, X0: Array) -> None:
