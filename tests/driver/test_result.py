@@ -67,6 +67,19 @@ def test_notes_of_the_problem_and_of_the_start_are_repeated():
     assert problem.notes == ("mind the gap",)
 
 
+class Growing(OADMMEP):
+    """Reports X longer than it is."""
+
+    def certificate(self, problem, state):
+        found = super().certificate(problem, state)
+        return Certificate(problem.at(1.01 * found.point.X), found.y, found.z)
+
+
+def test_a_method_that_leaves_the_manifold_is_told_of():
+    (note,) = solve(PROBLEM, Growing(), stop=Iterations(3)).notes
+    assert note == "X is off the manifold (|X'X - I| = 3.5e-02): do not compare its objective or Crit"
+
+
 def test_it_cannot_be_changed_and_holds_no_data(result):
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.objective = 0.0

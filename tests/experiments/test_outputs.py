@@ -47,6 +47,7 @@ def test_tables_have_every_run_with_its_numbers(results):
     head, first, *rest = as_text(results.runs).splitlines()
     assert len(rest) == 15 and head.split()[:3] == ["method", "seed", "objective"]
     assert first.split() == ["A", "0", "0.1", "1.0e-01", "5,", "4", "50.0", "%", "7", "1.50", "seconds"]
+    assert as_text([made_up("A", 0.1, infeasibility=0.02)]).endswith("  seconds, off the manifold")
 
 
 def test_the_matrix_has_medians_and_the_lowest_in_bold():

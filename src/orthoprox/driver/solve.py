@@ -358,13 +358,16 @@ class _Run:
         except (Exception, KeyboardInterrupt):
             self.notes.append("y and z could not be computed; the last iterate is in result.state")
         objective, criticality, status = self._measure(now, status)
+        gap = float(self.problem.M.infeasibility(X))
+        if gap > math.sqrt(backend_of(X).eps(X)):
+            self.notes.append(f"X is off the manifold (|X'X - I| = {gap:.1e}): do not compare its objective or Crit")
         return Result(
             X=X,
             y=y,
             z=z,
             objective=objective,
             criticality_parts=criticality,
-            infeasibility=float(self.problem.M.infeasibility(X)),
+            infeasibility=gap,
             status=status,
             iterations=now.t,
             seconds=now.seconds,

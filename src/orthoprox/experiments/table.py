@@ -37,6 +37,8 @@ COLUMNS = (
 
 ``code`` is a digest of the version of the library.
 """
+FAR_OFF = 1e-6
+"""An infeasibility beyond rounding: such an objective is not one of orthonormal columns."""
 
 
 def row(run: RunRecord) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def as_text(runs: Sequence[RunRecord]) -> str:
             f"{100 * line['variance_kept']:.1f} %",
             str(line["iterations"]),
             f"{line['seconds']:.2f}",
-            line["status"],
+            line["status"] + (", off the manifold" if line["infeasibility"] > FAR_OFF else ""),
         )
         for line in map(row, runs)
     ]
