@@ -74,7 +74,9 @@ def test_a_single_fold_has_no_standard_error_and_the_least_error_decides(X):
     one = ShuffleSplit(1, test_size=0.3, random_state=0)
     path = sparse_pca_path(X, 2, n_nonzero=[2, 4, 8], cv=one, effort="fast")
     assert np.all(np.isnan(path.error_se)) and path.best_one_se == path.best > 2
-    assert "no more than a standard error" not in path.advice and "do as well" not in path.advice
+    for said in (path.advice, str(path), path._repr_html_()):
+        assert not any(words in said for words in ("standard error", "do as well", "+-", "nan"))
+    assert "error" in str(path) and "in the one fold" in made([0.6, 0.5, 0.4], [np.nan] * 3).advice
 
 
 def test_everything_is_not_recommended_without_a_word():

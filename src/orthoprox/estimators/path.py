@@ -82,16 +82,19 @@ class SparsePCAPath:
         if sparser < everything:
             return f"{start}, though with {sparser} nonzeros no more than a standard error."
         i = int(np.argmax(self.relative_variance_ratio >= _MOST))
+        known = ", and no sparser choice comes within a standard error" if self._spread_known else " in the one fold"
         return (
-            f"{start}, and no sparser choice comes within a standard error. How much to give up for components that "
+            f"{start}{known}. How much to give up for components that "
             f"can be read is yours to say: {self.n_nonzero[i]} nonzeros keep {self.relative_variance_ratio[i]:.1%} of "
             "the variance that principal components keep."
         )
 
     def __str__(self) -> str:
         head, columns = ["n_nonzero", "variance", "of PCA"], [self.variance_ratio, self.relative_variance_ratio]
-        if self.error is not None and self.error_se is not None:
-            head, columns = [*head, "error", "+-"], [*columns, self.error, self.error_se]
+        if self.error is not None:
+            head, columns = [*head, "error"], [*columns, self.error]
+        if self.error_se is not None and self._spread_known:
+            head, columns = [*head, "+-"], [*columns, self.error_se]
         lines = ["  ".join(f"{word:>9}" for word in head)]
         for k, *row in zip(self.n_nonzero, *columns, strict=True):
             lines.append("  ".join([f"{k:>9}", *(f"{value:>9.2%}" for value in row)]))
@@ -104,14 +107,21 @@ class SparsePCAPath:
         if self.upper_bound is not None:
             head, columns = [*head, "at most"], [*columns, self.upper_bound]
         chosen = None
-        if self.error is not None and self.error_se is not None:
-            head, columns = [*head, "error", "\u00b1"], [*columns, self.error, self.error_se]
+        if self.error is not None:
+            head, columns = [*head, "error"], [*columns, self.error]
             chosen = self.best_one_se
+        if self.error_se is not None and self._spread_known:
+            head, columns = [*head, "\u00b1"], [*columns, self.error_se]
         rows = [
             [f"\u2192 {k}" if k == chosen else str(k), *(f"{value:.2%}" for value in line)]
             for k, *line in zip(self.n_nonzero, *columns, strict=True)
         ]
         return card("Sparse components: what they keep of the variance", rows, head=head, notes=[self.advice])
+
+    @property
+    def _spread_known(self) -> bool:
+        """Whether there were folds enough for a standard error."""
+        return self.error_se is not None and not bool(np.isnan(self.error_se).any())
 
     def _require_error(self) -> Array:
         if self.error is None:
