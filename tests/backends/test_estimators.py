@@ -16,6 +16,7 @@ from orthoprox.estimators import (
     OrthogonalDictionaryLearning,
     OrthogonalNMF,
     RangeICA,
+    RobustSubspace,
     SparsePCA,
     _device,
     sparse_pca_path,
@@ -161,6 +162,43 @@ def test_single_precision_stays_single(place, samples):
     X = place.asarray(samples.astype(np.float32))
     model = SparsePCA(n_components=2, n_nonzero=8).fit(X)
     assert model.components_.dtype == model.transform(X).dtype == X.dtype
+
+
+@pytest.mark.parametrize(
+    "estimator", [SparsePCA(2), RobustSubspace(2), OrthogonalNMF(2)], ids=lambda one: type(one).__name__
+)
+def test_new_samples_of_another_float_type(place, samples, estimator):
+    """The methods of a fit in single precision on samples in double precision, and the other way round, as in NumPy."""
+    if place.name == "jax":
+        pytest.skip("it promotes by itself")
+    for kinds in ((np.float32, np.float64), (np.float64, np.float32)):
+        old, new = (samples.astype(kind) for kind in kinds)
+        here, there = (clone(estimator).set_params(max_iter=5) for _ in range(2))
+        here.fit(old), there.fit(place.asarray(old))
+        codes = here.transform(old).astype(kinds[1])
+        pairs = [(here.transform(new), there.transform(place.asarray(new)))]
+        pairs += [(here.inverse_transform(codes), there.inverse_transform(place.asarray(codes)))]
+        if isinstance(here, RobustSubspace):
+            pairs += [(here.score_samples(new), there.score_samples(place.asarray(new)))]
+        for one, other in pairs:
+            assert _device.host(other).dtype == one.dtype == np.float64
+            assert np.allclose(_device.host(other), one, atol=1e-4 * np.max(np.abs(one)))
+        assert there.score(place.asarray(new)) == pytest.approx(here.score(new), rel=1e-4)
+
+
+def test_what_only_other_libraries_have_is_refused(torch, samples, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    X = torch.tensor(samples)
+    with sklearn.config_context(array_api_dispatch=True):
+        model = SparsePCA(2, max_iter=5).fit(X)
+        for given, words in (
+            (lambda a: a.to(torch.complex64), "must hold real numbers"),
+            (lambda a: a.to_sparse(), "must be a dense tensor"),
+            (lambda a: a.requires_grad_(), "requires gradients"),
+        ):
+            for method, of in ((model.fit, X), (model.transform, X), (model.inverse_transform, model.transform(X))):
+                with pytest.raises((ValueError, TypeError), match=words):
+                    method(given(of.clone()))
 
 
 def test_without_dispatch_numpy_reads_the_samples_or_says_what_to_do(samples):

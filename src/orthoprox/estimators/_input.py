@@ -65,6 +65,10 @@ class Samples:
         """A NumPy array where the samples live, so that products with them stay there."""
         return place(a, self.X)
 
+    def factor(self, V: Array) -> Array:
+        """The same in their float type too: PyTorch multiplies no samples in float64 with components in float32."""
+        return self.place(V.astype(self.like.dtype, copy=False)) if is_elsewhere(self.X) else V
+
     @property
     def in_one_process(self) -> bool:
         """Whether runs go one after the other: those on a device would wait for one another."""
@@ -72,7 +76,7 @@ class Samples:
 
     def scores(self, V: Array) -> Array:
         """The products of the samples with the columns of V, where the samples live."""
-        return self.rough(self.place(V))
+        return self.rough(self.factor(V))
 
     def squares(self, V: Array) -> Array:
         """The sum of squares of the scores on each column of V, in NumPy and in double precision."""
@@ -191,6 +195,7 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
     refuse_lazy(X)
     refuse_times(X)
     refuse_masks(X)
+    refuse_kinds(X)
     try:
         return validate_data(
             estimator,
@@ -211,6 +216,18 @@ def float_types(X: Any) -> tuple[Any, Any]:
     """The float types that are taken, in the library of X."""
     xp = array_namespace(X) if dispatches(X) else np
     return xp.float64, xp.float32
+
+
+def refuse_kinds(X: Any) -> None:
+    """Raise a sentence on an array of another library that scikit-learn lets pass: of complex parts half would go."""
+    if not dispatches(X):
+        return
+    if array_namespace(X).isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"X must hold real numbers; given {X.dtype}. Give X.real, or both parts as features.")
+    if str(getattr(X, "layout", "torch.strided")) != "torch.strided":
+        raise TypeError(f"X must be a dense tensor; given one of layout {X.layout}. Give X.to_dense().")
+    if getattr(X, "requires_grad", False):
+        raise ValueError("X requires gradients, and an estimator does not record them. Give X.detach().")
 
 
 def refuse_device(X: Any, error: Exception) -> None:

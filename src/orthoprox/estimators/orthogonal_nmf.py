@@ -159,7 +159,8 @@ class OrthogonalNMF(NonnegativeTransformer):
         X = validate(self, X, fitting=False)
         check_non_negative(X, type(self).__name__)
         data = about(X, self.mean_)
-        P = data.rough(self.components_.T)
+        V = self.components_.T
+        P = data.rough(V.astype(np.result_type(V, data.like), copy=False))
         best = np.max(P, axis=1)
         return data, np.where(best > 0, np.argmax(P, axis=1), -1), best
 

@@ -150,5 +150,5 @@ class RobustSubspace(RobustTransformer):
 
     def _distances(self, data: Samples, V: Array) -> Array:
         f = SubspaceDistance(data.rough, sys.float_info.min)  # its square is zero: nothing is smoothed
-        V = data.place(V)
+        V = data.factor(V)
         return np.asarray(host(f.distances(V, data.rough(V))))[:, 0]
