@@ -173,8 +173,8 @@ def test_new_samples_of_another_float_type(place, samples, estimator):
         pytest.skip("it promotes by itself")
     for kinds in ((np.float32, np.float64), (np.float64, np.float32)):
         old, new = (samples.astype(kind) for kind in kinds)
-        here, there = (clone(estimator).set_params(max_iter=5) for _ in range(2))
-        here.fit(old), there.fit(place.asarray(old))
+        there = clone(estimator).set_params(max_iter=5, random_state=0).fit(place.asarray(old))
+        here = _device.at_home(there)
         codes = here.transform(old).astype(kinds[1])
         pairs = [(here.transform(new), there.transform(place.asarray(new)))]
         pairs += [(here.inverse_transform(codes), there.inverse_transform(place.asarray(codes)))]
@@ -182,8 +182,8 @@ def test_new_samples_of_another_float_type(place, samples, estimator):
             pairs += [(here.score_samples(new), there.score_samples(place.asarray(new)))]
         for one, other in pairs:
             assert _device.host(other).dtype == one.dtype == np.float64
-            assert np.allclose(_device.host(other), one, atol=1e-4 * np.max(np.abs(one)))
-        assert there.score(place.asarray(new)) == pytest.approx(here.score(new), rel=1e-4)
+            assert np.allclose(_device.host(other), one, atol=1e-5 * np.max(np.abs(one)))
+        assert there.score(place.asarray(new)) == pytest.approx(here.score(new), rel=1e-5)
 
 
 def test_what_only_other_libraries_have_is_refused(torch, samples, monkeypatch):
