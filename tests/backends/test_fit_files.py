@@ -93,3 +93,11 @@ def test_arrays_of_torch(frame, tmp_path, request):
     names, found, _, said = loadings(tmp_path / "t.csv", "--library", "torch")
     assert names == NAMES and np.allclose(found, wanted(frame), rtol=0, atol=1e-10)
     assert "standardised features" in said
+
+
+def test_pictures_of_a_fit_by_torch(tmp_path, request):
+    need("torch", request.config)
+    np.save(tmp_path / "t.npy", messy.numbers())
+    done = invoke("fit", "sparse-pca", tmp_path / "t.npy", "-k", 4, "--library", "torch", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "out" / "path.png").exists()

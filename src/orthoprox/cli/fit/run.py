@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from orthoprox._extras import extra
-from orthoprox.backends import backend_of
 from orthoprox.backends.devices import Mover
 from orthoprox.blocks import Rows
 from orthoprox.cli.fit.kinds import Kind
@@ -22,6 +21,7 @@ from orthoprox.cli.fit.parameters import in_words_of_options
 from orthoprox.cli.tables import Table
 from orthoprox.cli.tables.parts import deviations, where_true
 from orthoprox.cli.tables.places import count, sentence
+from orthoprox.estimators._device import at_home, host
 from orthoprox.maps.sparse import is_sparse
 
 FAR = 100.0
@@ -112,20 +112,20 @@ def _fitted(
     with _told() as notes, _dispatching(dispatch):
         (model.fit_covariance if table.is_covariance else model.fit)(data)
         seconds = time.perf_counter() - begin
-        scores = None if table.is_covariance else _host(model.transform(data))
-    components = _host(model.components_)
+        scores = None if table.is_covariance else host(model.transform(data))
+    model = at_home(model)
     # for its summary, and only after the data, which may have no names, were transformed
     if not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
     notes += [in_words_of_options(note) for note in getattr(model, "notes_", ())]
     notes = [note for note in dict.fromkeys(notes) if SPREAD not in note]
-    mixing = {"mixing": _host(model.mixing_)} if hasattr(model, "mixing_") else {}
+    mixing = {"mixing": model.mixing_} if hasattr(model, "mixing_") else {}
     return Fit(
         kind,
         model,
         settings,
         table,
-        components,
+        model.components_,
         scores,
         _of_samples(model),
         scaling_words(kind, table, scale),
@@ -202,18 +202,14 @@ def _told() -> Iterator[list[str]]:
             told.append(in_words_of_options(words.partition(": ")[2] if words.partition(": ")[0].isalpha() else words))
 
 
-def _host(a: Any) -> Any:
-    return a if isinstance(a, np.ndarray) else backend_of(a).to_numpy(a)
-
-
 def _of_samples(model: Any) -> dict[str, Any]:
     """What an estimator says of each sample besides its scores."""
     found: dict[str, Any] = {}
     if hasattr(model, "labels_") and hasattr(model, "W_"):
-        found["component"] = ["" if k < 0 else f"component_{k + 1}" for k in _host(model.labels_)]
+        found["component"] = ["" if k < 0 else f"component_{k + 1}" for k in model.labels_]
     if hasattr(model, "outliers_"):
-        found["distance"] = _host(model.distances_).tolist()
-        found["outlier"] = ["yes" if out else "no" for out in _host(model.outliers_)]
+        found["distance"] = model.distances_.tolist()
+        found["outlier"] = ["yes" if out else "no" for out in model.outliers_]
     return found
 
 
