@@ -28,7 +28,6 @@ from orthoprox.estimators._input import (
     float_types,
     kept_of,
     read_samples,
-    refuse_kinds,
     share_kept,
     validate,
 )
@@ -361,7 +360,6 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _check_scores(self, X: Any) -> Array:
         """Check that X holds scores, a column for each component."""
         check_is_fitted(self)
-        refuse_kinds(X)
         X = check_array(X, dtype=float_types(X), input_name="X")
         if X.shape[1] != self.components_.shape[0]:
             raise ValueError(

@@ -195,7 +195,6 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
     refuse_lazy(X)
     refuse_times(X)
     refuse_masks(X)
-    refuse_kinds(X)
     try:
         return validate_data(
             estimator,
@@ -213,7 +212,8 @@ def validate(estimator: Any, X: Any, *, fitting: bool, least: int = 1) -> Any:
 
 
 def float_types(X: Any) -> tuple[Any, Any]:
-    """The float types that are taken, in the library of X."""
+    """The float types that are taken, in the library of X; what cannot become one of them is refused."""
+    refuse_kinds(X)
     xp = array_namespace(X) if dispatches(X) else np
     return xp.float64, xp.float32
 
