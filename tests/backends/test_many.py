@@ -143,6 +143,12 @@ def test_numpy_problems_on_a_device_of_pytorch(torch, together):
 
 
 @STAGE
+def test_a_device_that_was_not_used_is_told_of(torch):
+    (found,) = solve_many([sparse_pca(tables(1)[0], n_components=R, weight=1.0)], device="auto", stop=Iterations(1))
+    assert "device='auto' was not used" in found.notes[-1]
+
+
+@STAGE
 def test_a_run_that_breaks_ends_alone_at_its_last_finite_state(torch, together):
     pull = torch.tensor(np.eye(4, 1))
 

@@ -62,6 +62,7 @@ def solve_many(
         What to measure and how often. With columns of your own (``extra``) runs are solved one after the other.
     device : str, optional
         Where to work on problems in NumPy: "cuda", "cuda:1" or "cpu", with PyTorch. Results are in NumPy again.
+        Runs that are taken one by one, as with ``oadmm``, stay there, and their notes say so.
     n_jobs : int, optional
         Processes for runs that cannot be taken together; -1 for all cores. One by default.
 
@@ -98,6 +99,8 @@ def solve_many(
     if isinstance(found, list):
         return found
     alone = _apart(runs, method, rule, record, n_jobs)
+    if device not in (None, "cpu"):
+        found = (*found, f"runs that are taken one by one stay in NumPy, so device={device!r} was not used")
     return [replace(result, notes=(*result.notes, *found)) for result in alone]
 
 
