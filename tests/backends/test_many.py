@@ -143,6 +143,20 @@ def test_numpy_problems_on_a_device_of_pytorch(torch, together):
 
 
 @STAGE
+def test_runs_that_end_where_they_begin_leave_the_others_together(torch, together):
+    problems = [sparse_pca(torch.tensor(D), n_components=R, weight=1.0) for D in tables(3)]
+    X0 = torch.stack([torch.tensor(problems[0].M.random(seed)) for seed in range(3)])
+    rule = Critical(9.0)
+    found = solve_many(problems, "oadmm-ep", X0, stop=rule)
+    assert together == [2]
+    for problem, X, result in zip(problems, X0, found, strict=True):
+        alone = solve(problem, "oadmm-ep", X, stop=rule)
+        assert (result.status, result.iterations, result.notes) == (alone.status, alone.iterations, alone.notes)
+        assert float((result.X - alone.X).abs().max()) < 1e-12
+    assert [result.iterations for result in found] == [1, 1, 0]
+
+
+@STAGE
 def test_a_device_that_was_not_used_is_told_of(torch):
     (found,) = solve_many([sparse_pca(tables(1)[0], n_components=R, weight=1.0)], device="auto", stop=Iterations(1))
     assert "device='auto' was not used" in found.notes[-1]

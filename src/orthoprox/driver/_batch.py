@@ -80,6 +80,14 @@ class Ends:
     seen: FloatArray
 
 
+class EndsAtOnce(NotOfOneShape):
+    """Some runs end where they begin, at a state without the shape that others keep."""
+
+    def __init__(self, runs: Sequence[int]) -> None:
+        super().__init__("A run that ends where it begins is solved alone.")
+        self.runs = frozenset(runs)
+
+
 class Batch:
     """Runs of one method that are led on together."""
 
@@ -114,8 +122,10 @@ class Batch:
         found, before = self._together.begin()
         at_start, t, states = self._look(0, found), 1, before
         statuses = self._look(1, self._together.numbers(states))
-        if any(status is not None for status in at_start) or Status.NOT_FINITE in statuses:
-            raise NotOfOneShape("A run that ends where it begins is solved alone.")
+        pairs = enumerate(zip(at_start, statuses, strict=True))
+        at_once = [k for k, (now, then) in pairs if now is not None or then is Status.NOT_FINITE]
+        if at_once:
+            raise EndsAtOnce(at_once)
         while True:
             if interrupts.came:
                 statuses = [status or Status.INTERRUPTED for status in statuses]

@@ -15,7 +15,7 @@ from typing import Any
 
 from orthoprox._fields import replace, require
 from orthoprox._types import Array
-from orthoprox.driver._batch import Batch, Run, no_collection
+from orthoprox.driver._batch import Batch, EndsAtOnce, Run, no_collection
 from orthoprox.driver._devices import Mover, mover
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import Result, RunFailed, Status
@@ -116,10 +116,27 @@ def run_together(
         with no_collection():
             batch = Batch(runs, method, rule, record, move)
         return batch.run()
+    except EndsAtOnce as error:
+        return _in_two(runs, error.runs, method, rule, record, move)
     except Exception as error:  # shapes that differ, a function that asks the host or raises
         # alone, a run asks whom it likes, and an error has its run and its sentence
         reason = str(error.__cause__ or error).partition("\n")[0]
         return (f"the runs were taken one by one, because together they could not be: {reason}",)
+
+
+def _in_two(
+    runs: Sequence[Run], at_once: frozenset[int], method: Solver[Any], rule: Rule, record: Recorder, move: Mover
+) -> list[Result[Any]] | tuple[str, ...]:
+    """The results where some runs end at once, which takes no time alone; the others are led on together."""
+    others = [run for k, run in enumerate(runs) if k not in at_once]
+    led = run_together(others, method, rule, record, move) if others else []
+    if not isinstance(led, list):
+        return led
+    rest = iter(led)
+    every = record.every
+    return _results(
+        [_alone((run, method, rule, every, {})) if k in at_once else next(rest) for k, run in enumerate(runs)]
+    )
 
 
 def is_stackable(method: Solver[Any]) -> bool:
