@@ -184,6 +184,6 @@ def _check_finite(block: Any, first: int) -> None:
         at = int(np.flatnonzero(bad)[0])
         row = int(np.searchsorted(block.indptr, at, side="right")) - 1 if is_sparse(block) else at // block.shape[1]
         raise ValueError(
-            f"The data must be finite; given {int(np.count_nonzero(bad))} entries that are NaN or infinite in one "
-            f"block, the first in row {first + row}. Fill or drop them first."
+            f"The data must be finite; {int(np.count_nonzero(bad))} of a block are NaN or infinite, the first in row "
+            f"{first + row}, counted from 0. Fill or drop them first."
         )
