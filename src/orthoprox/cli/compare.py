@@ -11,7 +11,7 @@ import click
 from orthoprox.cli import complete
 from orthoprox.cli.errors import EXIT_CODES
 from orthoprox.cli.experiments import run_experiments, seed_range
-from orthoprox.cli.models import check_run, divided_weight
+from orthoprox.cli.models import check_components, check_run, divided_weight
 from orthoprox.cli.options import COUNT, FOLDER, NOT_NEGATIVE, POSITIVE, SEEDS
 from orthoprox.cli.solve import parse_setting
 from orthoprox.datasets.files import looks_like_file
@@ -119,8 +119,7 @@ def compare_command(
 
 
 def _check(components: int, nonzeros: int | None, n: int) -> None:
-    if not 1 <= components <= n:
-        raise ValueError(f"The data have {n} features: --components must lie in 1..{n}; given {components}.")
+    check_components(n, components)
     if nonzeros is not None and not 1 <= nonzeros <= n * components:
         raise ValueError(
             f"X has {n * components} entries: --nonzeros must lie in 1..{n * components}; given {nonzeros}."

@@ -16,6 +16,7 @@ from orthoprox._memory import check_memory
 from orthoprox.backends.devices import Mover
 from orthoprox.blocks import Rows
 from orthoprox.cli.source import Source, Where, find_source
+from orthoprox.cli.tables.places import count
 from orthoprox.maps import Blocked, LinearMap, as_map
 from orthoprox.maps._frobenius import frobenius_squared
 from orthoprox.models import compressed_modes, dual_pcp, nonnegative_pca, orthogonal_dictionary, sparse_pca
@@ -71,6 +72,7 @@ def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
     )
     # of data in blocks only X is held here, unless h acts on the product
     check_run(source.shape[1] if source.rows is not None else max(source.shape), request.components)
+    check_components(source.shape[1], request.components)
     if request.move is None:
         return source, as_map(source.D, "D")
     if isinstance(source.D, np.ndarray):
@@ -87,6 +89,14 @@ def _data(request: SolveRequest) -> tuple[Source, LinearMap]:
 def check_run(rows: int, components: int) -> None:
     """Refuse a run whose matrices, the larger of X and its product with the data, could not be held."""
     check_memory(COPIES * rows * components, f"A run with matrices of {rows} by {components} numbers")
+
+
+def check_components(features: int, components: int) -> None:
+    """Refuse more columns than there are features, by the name of the option: its default may be too many."""
+    if components > features:
+        raise ValueError(
+            f"--components is {components}, and the data have {count(features, 'feature')}: ask for fewer."
+        )
 
 
 def _weight(request: SolveRequest, source: Source, default: float) -> float:
