@@ -185,6 +185,18 @@ def test_files_of_numpy_and_scipy_give_what_they_hold(tmp_path):
         ("cube.npy", ValueError, "must have two dimensions"),
         (42, TypeError, "given int"),
         (["a.npz", "b.npz"], BlockUnreadable, "a.npz cannot be read"),
+        (["short.npy", "cube.npy"], ValueError, "A list must be of .npz files; given short.npy."),
+        (
+            "text.npz",
+            ValueError,
+            r"text.npz cannot be read as .npz \(it is no archive, or was cut off\). Save it again.",
+        ),
+        ("cut.npz", ValueError, r"cut.npz cannot be read as .npz \(it is no archive, or was cut off\). Save it again."),
+        (
+            "two.npz",
+            ValueError,
+            r"two.npz cannot be read as .npz \(it has a, b; expected a single array, or one named X",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(data, error, sentence, tmp_path, monkeypatch):
@@ -195,6 +207,9 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(data, error, sentence, tmp
         file.truncate(1000)
     np.save("words.npy", np.array([["a"]]))
     np.save("cube.npy", np.ones((2, 2, 2)))
+    (tmp_path / "text.npz").write_text("a,b")
+    np.savez("two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "two.npz").read_bytes()[:200])
     with pytest.raises(error, match=sentence):
         as_source(data)
 

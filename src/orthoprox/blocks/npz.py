@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,16 +68,21 @@ def _array_name(names: Sequence[str]) -> str:
 
 def _about(path: Path) -> tuple[tuple[int, int], np.dtype[Any], bool, int]:
     """Shape, float type, whether it is sparse, and how many entries are stored; of a dense file it reads the header."""
+    if not path.name.lower().endswith(".npz"):
+        raise ValueError(f"A list must be of .npz files; given {path.name}. Save the parts as such, or join them.")
+    if not zipfile.is_zipfile(path):  # NumPy would say that it may hold pickled objects
+        raise ValueError(f"{path} cannot be read as .npz (it is no archive, or was cut off). Save it again.")
+    entries: tuple[int, ...] | None = None
     try:
         with np.load(path, allow_pickle=False) as archive:
             if "format" in archive.files and "shape" in archive.files:
-                shape, entries = archive["shape"], _header(archive, "data")
-                return check_shape(shape, str(path)), float_of(entries[1], str(path)), True, int(entries[0][0])
-            shape, stored = _header(archive, _array_name(archive.files))
-    except OSError as error:
+                shape, (entries, stored) = archive["shape"], _header(archive, "data")
+            else:
+                shape, stored = _header(archive, _array_name(archive.files))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as .npz ({error}). Save it again.") from error
     m, n = check_shape(shape, str(path))
-    return (m, n), float_of(stored, str(path)), False, m * n
+    return (m, n), float_of(stored, str(path)), entries is not None, m * n if entries is None else int(entries[0])
 
 
 def _header(archive: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
