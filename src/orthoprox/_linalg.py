@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
@@ -50,6 +52,24 @@ def safe_squares(xp: Any, dtype: Any) -> tuple[float, float]:
     """Between these a sum of squares has lost nothing to underflow or overflow."""
     info = xp.finfo(dtype)
     return float(info.smallest_normal) / float(info.eps) ** 2, float(info.max)
+
+
+def sum_exactly(numbers: Iterable[float]) -> float:
+    """The sum, rounded once; where one of them is an array, as among runs that go together, one after the other."""
+    parts = tuple(numbers)
+    return math.fsum(parts) if all(map(_is_plain, parts)) else sum(parts)
+
+
+def root_of_squares(numbers: Iterable[float]) -> float:
+    """The root of the sum of squares, of any size; where one of them is an array, of ordinary size."""
+    parts = tuple(numbers)
+    if all(map(_is_plain, parts)):
+        return math.hypot(*parts)
+    return sum(part * part for part in parts) ** 0.5
+
+
+def _is_plain(number: Any) -> bool:
+    return isinstance(number, (int, float, np.generic))
 
 
 def rounding(like: Array, scale: float) -> float:

@@ -21,7 +21,7 @@ from orthoprox.maps import Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import NewtonBlocks
 from orthoprox.solvers.oadmm.projections import Projections
-from orthoprox.terms import L1, ExplainedVariance, LargestK
+from orthoprox.terms import L1, ExplainedVariance, Huber, LargestK, Linear
 
 pytestmark = pytest.mark.backends
 TABLES = np.random.default_rng(5).standard_normal((6, 40, 12)) * np.linspace(3, 0.3, 12)
@@ -80,3 +80,21 @@ def test_a_rule_that_looks_back_sees_many(make, window, every):
     assert [(a.status, a.iterations) for a in found] == [(a.status, a.iterations) for a in alone]
     assert len({a.iterations for a in alone}) > 2 and all(a.status is Status.STALLED for a in alone)
     assert not any("one by one" in note for a in found for note in a.notes)
+
+
+def test_sums_whose_parts_differ_from_run_to_run_go_together(torch, together):
+    """Their Lipschitz constants, and the norms of their maps, are numbers of a batch then."""
+    problems = [
+        Problem.of(
+            Linear(torch.tensor(D[:3].T))
+            - ExplainedVariance(torch.tensor(D))
+            + L1() @ torch.tensor(D[:5])
+            + w * Huber(0.1),
+            over=Stiefel(12, 3),
+        )
+        for D, w in zip(TABLES[:2], (1.0, 2.0), strict=True)
+    ]
+    found = solve_many(problems, "oadmm-ep", stop=FEW)
+    assert together == [2]
+    for problem, result in zip(problems, found, strict=True):
+        assert torch.allclose(result.X, solve(problem, "oadmm-ep", stop=FEW).X, rtol=0, atol=1e-12)

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from orthoprox._linalg import sum_exactly
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.blocks import Rows, is_chunked
@@ -139,7 +140,7 @@ class Sum(_Combination):
 
     @property
     def norm(self) -> float:  # type: ignore[override]
-        return math.fsum(A.norm for A in self.maps)
+        return sum_exactly(A.norm for A in self.maps)
 
     @property
     def columns(self) -> int | None:  # type: ignore[override]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -10,6 +9,7 @@ from operator import index
 from typing import Any
 
 from orthoprox._fields import derive, require
+from orthoprox._linalg import root_of_squares
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
 from orthoprox.maps._base import LinearMap, _Combination, as_map, common_columns
@@ -61,7 +61,7 @@ class Stack(_Combination):
 
     @property
     def norm(self) -> float:  # type: ignore[override]
-        return math.hypot(*(A.norm for A in self.maps))
+        return root_of_squares(A.norm for A in self.maps)
 
     def __call__(self, X: Array) -> Array:
         self.check(X.shape[0], "A Stack")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from orthoprox._checks import check_weight
 from orthoprox._fields import require
+from orthoprox._linalg import sum_exactly
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.terms._base import QuadraticTerm, SmoothTerm
@@ -35,13 +35,13 @@ def add_up(values: Sequence[Any]) -> Any:
 def total(terms: Sequence[SmoothTerm]) -> float | None:
     """The sum of the Lipschitz constants; None where one is not known."""
     constants = [f.lipschitz for f in terms]
-    return None if None in constants else math.fsum(c for c in constants if c is not None)
+    return None if None in constants else sum_exactly(c for c in constants if c is not None)
 
 
 def total_upper(terms: Sequence[SmoothTerm]) -> float | None:
     """The sum of the upper curvatures; None where one is not known."""
     constants = [f.upper_curvature for f in terms]
-    return None if None in constants else math.fsum(c for c in constants if c is not None)
+    return None if None in constants else sum_exactly(c for c in constants if c is not None)
 
 
 # A quadratic term with its HX set to zero is <C, X> + constant, so the sum needs no products but its own.

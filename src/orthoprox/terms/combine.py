@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -10,6 +9,7 @@ from operator import index
 
 from orthoprox._checks import check_matrix, check_weight
 from orthoprox._fields import require
+from orthoprox._linalg import root_of_squares
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends.autodiff import Product
@@ -266,7 +266,7 @@ class SeparableSum(ProximableTerm):
 
     def lipschitz_constant(self, shape: tuple[int, ...]) -> float:
         pairs = zip(self._weighted(), self.rows, strict=True)
-        return math.hypot(*(h.lipschitz_constant((m, *shape[1:])) for h, m in pairs))
+        return root_of_squares(h.lipschitz_constant((m, *shape[1:])) for h, m in pairs)
 
     def value(self, y: Array) -> Scalar:
         return add_up([h.value(block) for h, block in self._blocks(y)])
