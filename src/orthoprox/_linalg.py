@@ -65,7 +65,8 @@ def root_of_squares(numbers: Iterable[float]) -> float:
     parts = tuple(numbers)
     if all(map(_is_plain, parts)):
         return math.hypot(*parts)
-    return sum(part * part for part in parts) ** 0.5
+    root: float = sum(part * part for part in parts) ** 0.5
+    return root
 
 
 def _is_plain(number: Any) -> bool:
