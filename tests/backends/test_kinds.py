@@ -21,7 +21,7 @@ from orthoprox.maps import Matrix
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import NewtonBlocks
 from orthoprox.solvers.oadmm.projections import Projections
-from orthoprox.terms import L1, ExplainedVariance, Huber, LargestK, Linear
+from orthoprox.terms import L1, ColumnRange, ExplainedVariance, GroupL2, Huber, LargestK, Linear, LInf, Nuclear
 
 pytestmark = pytest.mark.backends
 TABLES = np.random.default_rng(5).standard_normal((6, 40, 12)) * np.linspace(3, 0.3, 12)
@@ -98,3 +98,17 @@ def test_sums_whose_parts_differ_from_run_to_run_go_together(torch, together):
     assert together == [2]
     for problem, result in zip(problems, found, strict=True):
         assert torch.allclose(result.X, solve(problem, "oadmm-ep", stop=FEW).X, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("h", [GroupL2(), LInf(), Nuclear(), ColumnRange()], ids=lambda h: type(h).__name__)
+def test_terms_that_measure_by_their_prox_go_together_with_weights_of_their_own(torch, together, h):
+    problems = [
+        Problem.of(w * h - ExplainedVariance(torch.tensor(D)), over=Stiefel(12, 3))
+        for D, w in zip(TABLES[:2], (1.0, 2.0), strict=True)
+    ]
+    found = solve_many(problems, "oadmm-ep", stop=FEW)
+    assert together == [2]
+    for problem, result in zip(problems, found, strict=True):
+        alone = solve(problem, "oadmm-ep", stop=FEW)
+        assert torch.allclose(result.X, alone.X, rtol=0, atol=1e-12)
+        assert result.criticality == pytest.approx(alone.criticality, rel=1e-9)

@@ -11,6 +11,7 @@ from orthoprox._fields import with_weight
 from orthoprox._linalg import norm
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
+from orthoprox.backends import either
 from orthoprox.backends.autodiff import Product
 from orthoprox.terms._derivative import EntrywiseDerivative, ProxDerivative
 from orthoprox.terms._expression import Expression, Summand
@@ -211,7 +212,7 @@ class ProximableTerm(Term):
         """
         # s z is as large as y, in any units: in a much smaller or larger sum one of the two would be rounding.
         xp, C = array_namespace(y), self.lipschitz_constant(tuple(y.shape))
-        s = norm(y) / C if 0 < C < math.inf else norm(y)
+        s = norm(y) / either((0 < C) & (C < math.inf), C, 1.0)
         s = xp.where(s > 0, s, xp.ones_like(s))
         if self.weak_convexity > 0:
             s = xp.clip(s, max=0.5 / self.weak_convexity)
