@@ -299,6 +299,15 @@ def test_words_in_a_workbook_are_numbers_as_in_a_file_of_text(read, tmp_path):
     assert raw.decimal == "," and clean(raw, Choice(missing="median")).X.tolist() == table.X.tolist()
 
 
+@pytest.mark.parametrize(("levels", "name"), [(["year", "town"], "year, town"), ([None, None], "index")])
+def test_the_levels_of_an_index_name_the_rows_together(levels, name, tmp_path):
+    index = pandas.MultiIndex.from_product([[2001, 2002], ["Bonn", "Ulm"]], names=levels)
+    frame = pandas.DataFrame({"a": [1.0, 2, 4, 8], "b": [1.0, 3, 9, 27]}, index=index)
+    table = clean(_of_frame(frame, tmp_path / "b.parquet", Reading()), Choice())
+    assert table.names == ("a", "b") and table.X.tolist() == frame.to_numpy().tolist()
+    assert table.index_name == name and table.index[1] == "2001, Ulm"
+
+
 def test_counts_of_cells_have_their_names_beside_them(read, tmp_path):
     A = coo_array(np.array([[1, 0, 2, 0], [0, 3, 0, 1], [4, 0, 0, 5]]))
     mmwrite(tmp_path / "s1_matrix.mtx", A)

@@ -128,11 +128,13 @@ def _feather(path: Path) -> Any:
 
 def _of_frame(frame: Any, path: Path, reading: Reading) -> Raw:
     """The columns of a frame, with an index that has something to say as the first."""
-    index = None
-    if frame.index.nlevels > 1 or not frame.index.equals(type(frame.index)(range(len(frame)))):
-        before = frame.shape[1]
-        frame = frame.reset_index()
-        index = frame.shape[1] - before == 1
+    index = False
+    if frame.index.nlevels > 1:  # its levels name the rows together, and none is a feature
+        words = [", ".join(map(str, key)) for key in frame.index]
+        name = ", ".join(str(level) for level in frame.index.names if level is not None)
+        frame = frame.set_axis(words).rename_axis(name or None)
+    if not frame.index.equals(type(frame.index)(range(len(frame)))):
+        frame, index = frame.reset_index(), True
     if frame.empty:
         raise DataDamaged(f"{path} is empty: it has {count(len(frame), 'row')} and {count(frame.shape[1], 'column')}.")
     names, notes = distinct_names([str(name) for name in frame.columns])
