@@ -251,6 +251,9 @@ def test_places_of_a_transposed_table_are_those_of_the_file(read):
     table = read(None, "g.tsv", transpose=True, missing="drop-columns")
     assert table.names == ("A", "C") and [(one.name, one.place) for one in table.left_out] == [("B", "row 3")]
     assert np.array_equal(table.X, [[1, 5], [2, 5], [3, 1]]) and table.index == ("s1", "s2", "s3")
+    text = "gene\ts1\ts2\nA\t1\t2\nA\t4\t9\n"
+    for only in ((), ("s*",)):  # names that are the same are names too, also where --only passes them over
+        assert read(text, "g.tsv", transpose=True, only=only).names == ("A", "A (2)")
 
 
 def test_files_that_are_not_there_or_not_tables(read, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -122,8 +123,8 @@ def _of_columns(raw: Raw, choice: Choice) -> Table:
         notes += [column.note] if column.note else []
     words = [one.name for one in left if one.why != "not chosen"]
     index = choice.index or raw.index or _natural_index(raw, words) or _natural_index(raw, _not_asked_for(raw, choice))
-    if index is None and choice.transpose and words:
-        index = words[0]  # names of features may be the same; a note says so
+    if index is None and choice.transpose:  # names of features may be the same; a note says so
+        index = next(itertools.chain(words, _not_asked_for(raw, choice)), None)
     if not found:
         raise ValueError(_no_numbers(raw, left, index))
     left = [one for one in left if one.name != index]
