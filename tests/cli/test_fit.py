@@ -310,6 +310,8 @@ def test_a_failure_leaves_nothing_and_an_earlier_fit_as_it_was(frame, no_picture
     assert fit("sparse-pca", tmp_path / "a.csv", *options).exit_code == 0
     assert before["loadings.csv"] != (tmp_path / "out" / "loadings.csv").read_bytes()
     assert {entry.name for entry in tmp_path.iterdir()} == there | {"out"}
+    (tmp_path / "out" / ".DS_Store").touch()
+    assert fit("sparse-pca", tmp_path / "a.csv", *options).exit_code == 0
     (tmp_path / "out" / "thesis.txt").touch()
     done = fit("sparse-pca", tmp_path / "a.csv", "--overwrite")
     assert done.exit_code == 2 and "holds other files (thesis.txt)" in done.stderr

@@ -54,7 +54,9 @@ def resolve_caps(n_nonzero_per_component: Any, n: int, r: int) -> list[int]:
     given = n_nonzero_per_component
     if (not isinstance(given, str) and isinstance(given, Sequence)) or getattr(given, "ndim", 0) == 1:
         if len(given) != r:
-            raise ValueError(f"{name} must be one number, or one for each of the {r} components; given {len(given)}.")
+            raise ValueError(
+                f"{name} must be one number, or one for each of the {r} components; given {len(given)} numbers."
+            )
         counts = [_resolve_count(c, n, name, whole) for c in given]
     else:
         counts = [_resolve_count(given, n, name, whole)] * r
@@ -63,6 +65,8 @@ def resolve_caps(n_nonzero_per_component: Any, n: int, r: int) -> list[int]:
 
 def _resolve_count(request: Any, most: int, name: str, whole: str) -> int:
     """Return a whole number unchanged, a fraction as that share of ``most``, rounded down."""
+    if isinstance(request, bool):
+        raise ValueError(f"{name} must be a whole number or a fraction; given {request}.")
     try:
         k = operator.index(request)
     except TypeError:
@@ -76,6 +80,6 @@ def _resolve_count(request: Any, most: int, name: str, whole: str) -> int:
                 "Give a whole number to count entries."
             ) from None
         return math.floor(share * most * (1 + 1e-12))
-    if k < 1 or isinstance(request, bool):
+    if k < 1:
         raise ValueError(f"{name} must be at least 1; given {request!r}.")
     return min(k, most)

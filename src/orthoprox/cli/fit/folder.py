@@ -23,6 +23,8 @@ FILES = (
     "path.png",
 )
 """All that a fit writes: a folder with anything else is never replaced."""
+PASSERS_BY = (".DS_Store", "Thumbs.db", "desktop.ini")
+"""What file managers leave in a folder that somebody has looked at."""
 Writer = Callable[[IO[bytes]], object]
 
 
@@ -32,7 +34,7 @@ def check_folder(out: Path, *, overwrite: bool) -> None:
     if not above.is_dir():
         which = f"is in {above.name}, which is" if above != out.absolute() else "is"
         raise ValueError(f"--out {out} {which} a file; name a folder.")
-    if out.is_dir() and (there := sorted(entry.name for entry in out.iterdir())):
+    if out.is_dir() and (there := sorted({entry.name for entry in out.iterdir()}.difference(PASSERS_BY))):
         foreign = [name for name in there if name not in FILES]
         if foreign:
             raise ValueError(
