@@ -126,14 +126,14 @@ def test_histories_of_measurements_by_a_program_are_those_of_runs_alone(torch, m
 def test_numpy_problems_on_a_device_of_pytorch(torch, together):
     problems = [sparse_pca(D, n_components=R, weight=1.0) for D in tables(3)]
     X0 = np.stack([problems[0].M.random(seed) for seed in (4, 5, 6)])
-    found = solve_many(problems, "oadmm-ep", X0, stop=Iterations(20), device="cpu")
+    found = solve_many(problems, "oadmm-ep", X0, stop=Iterations(20), device=torch.device("cpu"))
     assert together == [3]
     for problem, X, result in zip(problems, X0, found, strict=True):
         assert type(result.X) is np.ndarray and result.start == "given"
         assert np.allclose(result.X, solve(problem, "oadmm-ep", X, stop=Iterations(20)).X, atol=1e-12)
         assert solve(problem, "oadmm-ep", stop=Iterations(25), resume=result.state).iterations == 25
     with pytest.raises(ValueError, match="device must be cpu, cuda"):
-        solve_many(problems, "oadmm-ep", device="abacus")
+        solve_many(problems, "oadmm-ep", device=0)
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="CUDA|no GPU"):
             solve_many(problems, "oadmm-ep", device="cuda")
@@ -367,6 +367,7 @@ def test_bad_numbers_of_starts_get_a_sentence():
         ({"problems": problem}, "give seeds, or a stack of points"),
         ({"problems": [problem], "seeds": [1, 2]}, "1 problems, 2 seeds"),
         ({"problems": problem, "X0": np.eye(N, R)}, "shape .k, n, r."),
+        ({"problems": problem, "seeds": [1, 2], "n_jobs": 1.5}, "n_jobs must be whole; given 1.5"),
     ):
         with pytest.raises(ValueError, match=sentence):
             solve_many(**given)

@@ -52,7 +52,8 @@ def mover(device: str | None = None, library: str | None = None) -> Mover:
 
 
 def _parse(device: str | None) -> tuple[str, int]:
-    found = re.fullmatch(r"(cpu|auto|cuda)(?::(\d{1,4}))?", "cpu" if device is None else device)
+    name = "cpu" if device is None else str(device)  # PyTorch's own devices have such names too
+    found = re.fullmatch(r"(cpu|auto|cuda)(?::(\d{1,4}))?", name)
     if found is None or (found[1] != "cuda" and found[2] is not None):
         raise ValueError(f"device must be cpu, cuda, cuda:0 (and so on) or auto; given {device!r}.")
     return found[1], int(found[2] or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 import operator
 import os
 import pickle
@@ -99,8 +100,8 @@ def solve_many(
     if isinstance(found, list):
         return found
     alone = _apart(runs, method, rule, record, n_jobs)
-    if device not in (None, "cpu"):
-        found = (*found, f"runs that are taken one by one stay in NumPy, so device={device!r} was not used")
+    if device is not None and str(device) != "cpu":
+        found = (*found, f"runs that are taken one by one stay in NumPy, so device={str(device)!r} was not used")
     return [replace(result, notes=(*result.notes, *found)) for result in alone]
 
 
@@ -186,6 +187,7 @@ def _whole_numbers(seeds: Any) -> list[int]:
 
 def _apart(runs: list[Run], method: Solver[Any], rule: Rule, record: Recorder, n_jobs: int | None) -> list[Result[Any]]:
     """Each run alone, in as many processes as were asked for."""
+    require(n_jobs is None or isinstance(n_jobs, numbers.Integral), f"n_jobs must be whole; given {n_jobs!r}.")
     cores = os.cpu_count() or 1
     jobs = min(cores + 1 + n_jobs if n_jobs and n_jobs < 0 else n_jobs or 1, len(runs), MOST_JOBS)
     extra = {name: measure for name, measure in record.measures.items() if name not in Recorder.COLUMNS}
