@@ -146,6 +146,14 @@ def test_derivatives_that_the_user_computes_in_numpy_go_where_x_is(on):
         assert on.owns(found) and np.allclose(on.numpy(found), wanted, rtol=1e-13)
 
 
+def test_a_gradient_of_another_float_type_takes_that_of_x(torch):
+    S = torch.tensor(B.T @ B)
+    f = Smooth(lambda X: ((S.float() @ X) * X).sum() / 2, lambda X: S @ X.double(), 4.0)
+    X0 = torch.tensor(M.random(0)).float()
+    result = solve(Problem.of(f, over=tuple(X0.shape)), X0=X0, stop=Iterations(5))
+    assert result.X.dtype == f.gradient(X0).dtype == torch.float32
+
+
 def test_functions_under_vmap(on, rng):
     stack = rng.standard_normal((4, N, R))
     value, _ = log_cosh(on.asarray(B))

@@ -7,6 +7,7 @@ from typing import Any
 
 from array_api_compat import is_numpy_array
 
+from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.backends.autodiff import Derivatives, Product, check_number, derivatives_of
@@ -139,6 +140,9 @@ class OwnFunction:
         backend = backend_of(X)
         if backend_of(G) is not backend:  # as one that was computed with SciPy
             return backend.from_numpy(backend_of(G).to_numpy(G), X)
+        xp = array_namespace(X)
+        if not is_numpy_array(X) and G.dtype != X.dtype and xp.isdtype(G.dtype, ("real floating", "integral")):
+            G = xp.astype(G, X.dtype)  # where NumPy promotes, others refuse products of two float types
         return backend.constant(G)
 
     def _checked_pair(self, both: Any) -> tuple[Any, Any]:
