@@ -83,8 +83,8 @@ def largest_sum(allowance: Allowance, g: dict[int, float]) -> tuple[float, tuple
 
 def _whole(name: str, value: Any) -> int:
     try:
-        number = operator.index(None if isinstance(value, bool) else value)
+        number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number; given {value!r}.") from None
-    require(number >= 1, f"{name} must be at least 1; given {value!r}.")
+    require(number >= 1 and not isinstance(value, bool), f"{name} must be at least 1; given {value!r}.")
     return number

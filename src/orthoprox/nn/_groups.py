@@ -179,5 +179,5 @@ def check_numbers(
         if not (number and math.isfinite(value) and fits(value)):
             raise ValueError(f"{name} must be {wanted}; given {value!r}.")
     pair = isinstance(betas, (tuple, list)) and len(betas) == 2
-    if betas is not None and not (pair and all(isinstance(b, Real) and 0 <= b < 1 for b in betas)):
+    if betas is not None and not (pair and all(isinstance(b, Real) and 0 <= float(b) < 1 for b in betas)):
         raise ValueError(f"betas must be two numbers in [0, 1); given {betas!r}.")

@@ -249,7 +249,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             return
         if group["lr"] == 0:
             return  # a schedule may begin there
-        check_numbers(*(group.get(name) for name in ("lr", "momentum", "betas")))
+        check_numbers(group["lr"], group["momentum"], group.get("betas"))
         numbers = self._numbers(group)
         with torch.no_grad():
             for key, params in self._sort(index, present):
