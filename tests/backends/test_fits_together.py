@@ -21,6 +21,7 @@ PAYS = "orthoprox.backends.torch.TorchBackend.stacks_pay"
 FITS = {
     "weights": SparsePCA(n_components=2, weight=0.3, solver="oadmm-ep", n_init=4, max_iter=400, random_state=1),
     "nonzeros": SparsePCA(n_components=2, n_nonzero=9, solver="oadmm-rr", n_init=3, max_iter=60, random_state=1),
+    "distances": DualPCP(n_components=2, solver="oadmm-ep", n_init=2, max_iter=20, random_state=1),
     "atoms": OrthogonalDictionaryLearning(solver="oadmm-ep", n_init=2, max_iter=20, random_state=1),
 }
 APART = {
@@ -30,7 +31,6 @@ APART = {
     "two stages": OrthogonalDictionaryLearning(
         objective="l1", solver="oadmm-ep", n_init=2, max_iter=20, random_state=1
     ),
-    "cannot": DualPCP(n_components=2, solver="oadmm-ep", n_init=2, max_iter=20, random_state=1),
     "alternation": OrthogonalNMF(n_components=2, solver="oadmm-ep", n_init=2, max_iter=20, random_state=1),
 }
 
