@@ -17,7 +17,7 @@ from bounds.brute import best_pair
 from catalogue_estimators import ESTIMATORS
 from orthoprox import NonnegativePCA, SparsePCA
 from orthoprox.covariance import SampleCovariance, WithVariances
-from orthoprox.estimators import _bound
+from orthoprox.estimators import _bound, _device
 from orthoprox.sketches import ExactCovariance, FrequentDirections, load_sketch, new_sketch
 
 BOTH = [
@@ -385,3 +385,20 @@ def test_blocks_from_several_threads_are_all_counted():
         list(pool.map(lambda rows: model.partial_fit(rows).components_.shape, np.split(X, 16)))
     assert model.n_samples_seen_ == len(X)
     assert model.explained_variance_ == pytest.approx(clone(model).fit(X).explained_variance_)
+
+
+@both
+def test_a_thread_may_transform_or_copy_while_another_stores_a_fit(estimator, monkeypatch):
+    """Attributes may come between two looks at them, and no copy has a half of them."""
+    model, X = clone(estimator).partial_fit(planted(0)), planted(0)
+    expected = model.transform(X)
+
+    class Name(str):
+        def endswith(self, *args):  # another thread stores something, as each time when an array is looked at
+            return vars(model).pop("other_", None) or super().endswith(*args)
+
+    monkeypatch.setattr(_device, "is_elsewhere", lambda a: bool(vars(model).setdefault("other_", 0)))
+    vars(model)[Name("name_")] = 0
+    assert np.array_equal(model.transform(X), expected)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(TimeoutError), model._lock:
+        pool.submit(copy.copy, model).result(timeout=0.02)
