@@ -131,6 +131,22 @@ def test_another_fit_has_its_own_bound(again, X):
     assert fitted.optimality_gap_ == alone.optimality_gap_ and fitted.upper_bound_ == alone.upper_bound_
 
 
+def test_another_fit_in_processes_computes_no_bound_of_the_last(X, monkeypatch):
+    """Each gets a copy of the estimator, and copies have their bound; after a fit that fails the last one waits."""
+    fitted = SparsePCA(2, n_nonzero=6, effort="fast").fit(X[:, :6]).set_params(n_init=2, n_jobs=2)
+    before = vars(fitted)["_bound_task"]
+
+    def ended(runs, n_jobs):
+        pickle.dumps(runs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orthoprox.estimators.sparse_pca.side_by_side", ended)
+    monkeypatch.setattr(_bound.BoundTask, "compute", lambda task: pytest.fail("nobody has asked"))
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X)
+    assert vars(fitted)["_bound_task"] is before is not None
+
+
 def test_paths_compute_the_bounds_that_they_show(X, monkeypatch):
     counts, compute = [2, 4, 8], _bound.BoundTask.compute
     asked: list[int] = []
