@@ -133,6 +133,8 @@ def test_numpy_problems_on_a_device_of_pytorch(torch, together):
         assert type(result.X) is np.ndarray and result.start == "given"
         assert np.allclose(result.X, solve(problem, "oadmm-ep", X, stop=Iterations(20)).X, atol=1e-12)
         assert solve(problem, "oadmm-ep", stop=Iterations(25), resume=result.state).iterations == 25
+    with pytest.raises(ValueError, match="n_jobs must be a whole number"):  # whether or not it plays a part
+        solve_many(problems, "oadmm-ep", n_jobs=1.5, device="cpu")
     with pytest.raises(ValueError, match="device must be cpu, cuda"):
         solve_many(problems, "oadmm-ep", device=0)
     if not torch.cuda.is_available():
@@ -386,7 +388,7 @@ def test_bad_numbers_of_starts_get_a_sentence():
         ({"problems": problem}, "give seeds, or a stack of points"),
         ({"problems": [problem], "seeds": [1, 2]}, "1 problems, 2 seeds"),
         ({"problems": problem, "X0": np.eye(N, R)}, "shape .k, n, r."),
-        ({"problems": problem, "seeds": [1, 2], "n_jobs": 1.5}, "n_jobs must be whole; given 1.5"),
+        ({"problems": problem, "seeds": [1, 2], "n_jobs": 1.5}, "n_jobs must be a whole number; given 1.5"),
     ):
         with pytest.raises(ValueError, match=sentence):
             solve_many(**given)
