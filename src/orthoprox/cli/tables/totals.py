@@ -48,7 +48,7 @@ def total_notes(table: Table, words: Sequence[str] = ()) -> list[str]:
 def _is_sum(last: Any, others: Any) -> bool:
     """Whether the values that a row has are sums, two of them not zero: one could be so by chance."""
     given = np.flatnonzero(~np.isnan(last))
-    return np.count_nonzero(last[given]) > 1 and all(_adds_up(others[:, j], last[j]) for j in given)
+    return bool(np.count_nonzero(last[given]) > 1) and all(_adds_up(others[:, j], last[j]) for j in given)
 
 
 def _adds_up(values: Any, total: float) -> bool:
