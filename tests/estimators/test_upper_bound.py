@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from orthoprox import SparsePCA, sparse_pca_path, variance_bound
+from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.datasets import pitprops
 from orthoprox.estimators import _bound
 
@@ -114,6 +115,22 @@ def test_a_bound_that_is_asked_for_later_is_that_of_the_fit(n, kind, monkeypatch
         found.append((fitted.upper_bound_, fitted.optimality_gap_))
         assert vars(fitted)["_bound_task"] is None and fitted.upper_bound_ == found[-1][0]  # nothing is held any more
     assert found[0] == pytest.approx(found[1], rel=1e-12) and found[0][1] > 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_fit_holds_the_smaller_of_samples_and_covariance(kind):
+    """Both have an upper bound in common, and what is held is nobody else's."""
+    for m, held in ((20, SampleCovariance), (70, DenseCovariance)):
+        B = kind(np.ones((m, 50)))
+        C = SampleCovariance(B, np.zeros(50), m)
+        apart = C.separate(8 * 50 * 50)
+        assert isinstance(apart, held) and np.allclose(apart.dense(), C.dense())
+        assert not np.shares_memory(apart.C if held is DenseCovariance else _values(apart.B), _values(B))
+        assert C.separate(7_000) is None
+
+
+def _values(B):
+    return B.data if sparse.issparse(B) else B
 
 
 def test_copies_and_pickles_have_the_bound_and_no_samples(X):

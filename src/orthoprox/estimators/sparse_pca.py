@@ -124,8 +124,8 @@ class SparsePCA(WithBound):
     upper_bound_ : float
         What the sum of ``explained_variance_`` cannot exceed for any orthonormal components with the nonzeros allowed
         or, with ``weight``, with no more nonzeros in all (``orthoprox.variance_bound``). At most the variance of as
-        many principal components, as computed. It is computed when first asked for if the covariance, or a copy of the
-        samples, takes at most 16 MB, which the estimator holds until then; otherwise by the fit.
+        many principal components, as computed. Until somebody asks for it, the estimator holds the
+        covariance or a copy of the samples. Beyond 16 MB, or for samples not in NumPy, the fit computes it.
     optimality_gap_ : float
         By which share of that bound these components fall short. At 0 they are proved optimal; a positive gap may be
         due to the bound.
