@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from orthoprox import Iterations, Problem, Stiefel, check_gradient, named, solve, terms
-from orthoprox.maps import Difference, LinearMap, Matrix, Stack
+from orthoprox.maps import Centred, Difference, LinearMap, Matrix, Stack
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS
-from orthoprox.terms import L1, MCP, LargestK, Linear, Quadratic, Smooth, SmoothConvex
+from orthoprox.terms import L1, MCP, ExplainedVariance, LargestK, LeastSquares, Linear, Quadratic, Smooth, SmoothConvex
 from sentences import check_refusal
 
 D = np.random.default_rng(0).standard_normal((20, 6))
@@ -193,6 +193,30 @@ def test_a_map_of_the_user_with_a_wrong_adjoint_size_or_norm(name):
     f = Quadratic(np.diag(np.arange(1.0, 7)))
     check_refusal(lambda: solve(Problem.of(f + L1() @ A, over=M), stop=Iterations(3)), match, ValueError)
     assert solve(Problem.of(f + L1() @ Steps(), over=M), stop=Iterations(3)).iterations == 3
+
+
+class StepsOfSix(Steps):
+    """Of X with six rows, from the left: what data may be."""
+
+    columns, left = 6, True
+
+
+HOLDERS = {
+    "data": lambda A: -ExplainedVariance(A) + L1(),
+    "centred data": lambda A: LeastSquares(Centred(A)) + L1(),
+    "smooth": lambda A: Smooth(right) @ A + L1(),
+    "subtracted": lambda A: Quadratic(np.eye(6)) + L1() - SmoothConvex(right) @ A,
+    "inside of two": lambda A: Quadratic(np.eye(6)) + L1() + (Smooth(right) @ Difference()) @ A,
+    "in another map": lambda A: Quadratic(np.eye(6)) + L1() @ Centred(A),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_a_wrong_map_of_the_user_is_found_wherever_it_stands(name):
+    match = "The adjoint of StepsOfSix does not belong to it"
+    problem = Problem.of(HOLDERS[name](StepsOfSix(-1.0)), over=M)
+    check_refusal(lambda: solve(problem, stop=Iterations(3)), match, ValueError)
+    assert solve(Problem.of(HOLDERS[name](StepsOfSix()), over=M), stop=Iterations(3)).iterations == 3
 
 
 def test_a_gradient_that_matches_is_let_through():

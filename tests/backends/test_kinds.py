@@ -19,7 +19,8 @@ from orthoprox import (
 )
 from orthoprox.maps import Matrix
 from orthoprox.models import sparse_pca
-from orthoprox.solvers import NewtonBlocks
+from orthoprox.problem import Certificate
+from orthoprox.solvers import OADMMEP, NewtonBlocks
 from orthoprox.solvers.oadmm.projections import Projections
 from orthoprox.terms import L1, ColumnRange, ExplainedVariance, GroupL2, Huber, LargestK, Linear, LInf, Nuclear
 
@@ -112,3 +113,26 @@ def test_terms_that_measure_by_their_prox_go_together_with_weights_of_their_own(
         alone = solve(problem, "oadmm-ep", stop=FEW)
         assert torch.allclose(result.X, alone.X, rtol=0, atol=1e-12)
         assert result.criticality == pytest.approx(alone.criticality, rel=1e-9)
+
+
+class Longer(OADMMEP):
+    """Reports X longer than it is."""
+
+    def certificate(self, problem: Any, state: Any) -> Any:
+        found = super().certificate(problem, state)
+        return Certificate(problem.at(1.01 * found.point.X), found.y, found.z)
+
+
+def test_runs_off_the_manifold_have_the_notes_of_each_alone(torch, together):
+    problem = sparse_pca(torch.tensor(TABLES[0]), n_components=3, weight=1.0)
+    found = solve_many(problem, Longer(), seeds=[0, 1], stop=Iterations(3))
+    assert together == [2] and all("X is off the manifold" in result.notes[0] for result in found)
+    assert [result.notes for result in found] == [
+        solve(problem, Longer(), seed=k, stop=Iterations(3)).notes for k in (0, 1)
+    ]
+
+
+def test_an_n_jobs_that_is_no_number_of_processes_is_refused_where_runs_go_together_too(torch):
+    problem = sparse_pca(torch.tensor(TABLES[0]), n_components=3, weight=1.0)
+    with pytest.raises(ValueError, match="n_jobs must be a whole number; given 1.5"):
+        solve_many(problem, "oadmm-ep", seeds=[0, 1], stop=Iterations(1), n_jobs=1.5)

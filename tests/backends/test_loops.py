@@ -118,6 +118,25 @@ def test_a_loop_that_cannot_be_recorded_goes_by_hand(recorded, torch, monkeypatc
     assert tries == [1]
 
 
+def test_rounds_that_assume_what_the_first_did_not_go_by_hand(recorded, torch):
+    """The first compares a number of Python's, the others one of the device."""
+
+    def one(a: Any) -> tuple[Any, Any]:
+        with speculate(0, loops) as program:
+
+            def body(state: Any) -> Any:
+                program.assume(state[1] < 3)
+                return state[0] + 1, state[1] + 1
+
+            end, _ = backend_of(a).loop(body, (a, 0), 6)
+        return end, program.usual & torch.ones((), dtype=torch.bool)
+
+    start = torch.tensor([[0.0], [1.0]])
+    loops = backend_of(start).loops(start)
+    end, usual = torch.func.vmap(one)(start)
+    assert (end - start).unique().tolist() == [6] and usual.tolist() == [False, False]
+
+
 def test_short_loops_are_not_recorded(recorded, torch):
     start = torch.tensor([[0.0], [1.0]])
     end, _, _ = run(backend_of(start).loops(start), up, start, 3)

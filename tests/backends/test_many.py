@@ -367,7 +367,7 @@ def test_bad_numbers_of_starts_get_a_sentence():
         ({"problems": problem}, "give seeds, or a stack of points"),
         ({"problems": [problem], "seeds": [1, 2]}, "1 problems, 2 seeds"),
         ({"problems": problem, "X0": np.eye(N, R)}, "shape .k, n, r."),
-        ({"problems": problem, "seeds": [1, 2], "n_jobs": 1.5}, "n_jobs must be whole; given 1.5"),
+        ({"problems": problem, "seeds": [1, 2], "n_jobs": 1.5}, "n_jobs must be a whole number; given 1.5"),
     ):
         with pytest.raises(ValueError, match=sentence):
             solve_many(**given)

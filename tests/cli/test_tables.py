@@ -359,3 +359,14 @@ def test_a_last_row_that_sums_up_the_others_is_named(read):
     assert read(text, transpose=True).notes[0].startswith("Column D ('all'), the last sample, is the sum")
     assert not read("a,b\n1e-9,2e-9\n3e-9,1e-9\n2e-9,7e-9\n").notes
     assert not read("a\n1.5\n2\n3.5\n").notes  # one feature may add up by chance
+    assert not read("a,b\n1,-1\n-1,1\n1,1\n-1,-1\n0,0\n").notes  # a design with its centre
+
+
+def test_a_last_row_is_a_total_though_cells_are_empty_sums_cancel_and_its_name_is_in_a_column_of_text(read):
+    text = "town,shop,rent,food,change,share\nBonn,a,1.25,3,0.1,20\nBonn,b,2.5,-4,0.2,40\nUlm,a,3,7.5,-0.3,41\n"
+    note = read(text + "end,,6.75,6.5,0,\n", missing="median").notes[0]  # 0.1 + 0.2 - 0.3 is 5.6e-17
+    assert note.startswith("Row 5, the last sample, is the sum of all others")
+    for name in ("Total", "Mean:"):
+        note = read(text + f"{name},,60,7,1,50\n").notes[0]
+        assert note.startswith(f"Row 5 ({name!r}), the last sample, is a total or a mean by its name")
+    assert not read(text + "Ulm,b,60,7,1,50\n").notes

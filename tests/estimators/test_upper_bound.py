@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from orthoprox import SparsePCA, sparse_pca_path, variance_bound
+from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.datasets import pitprops
 from orthoprox.estimators import _bound
 
@@ -116,6 +117,22 @@ def test_a_bound_that_is_asked_for_later_is_that_of_the_fit(n, kind, monkeypatch
     assert found[0] == pytest.approx(found[1], rel=1e-12) and found[0][1] > 0
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_fit_holds_the_smaller_of_samples_and_covariance(kind):
+    """Both have an upper bound in common, and what is held is nobody else's."""
+    for m, held in ((20, SampleCovariance), (70, DenseCovariance)):
+        B = kind(np.ones((m, 50)))
+        C = SampleCovariance(B, np.zeros(50), m)
+        apart = C.separate(8 * 50 * 50)
+        assert isinstance(apart, held) and np.allclose(apart.dense(), C.dense())
+        assert not np.shares_memory(apart.C if held is DenseCovariance else _values(apart.B), _values(B))
+        assert C.separate(7_000) is None
+
+
+def _values(B):
+    return B.data if sparse.issparse(B) else B
+
+
 def test_copies_and_pickles_have_the_bound_and_no_samples(X):
     for twin in (copy.copy, copy.deepcopy, lambda fitted: pickle.loads(pickle.dumps(fitted))):
         fitted = SparsePCA(2, n_nonzero=6).fit(X)
@@ -129,6 +146,22 @@ def test_another_fit_has_its_own_bound(again, X):
     getattr(fitted, again)(10 * X)
     alone = getattr(SparsePCA(2, n_nonzero=6), again)(10 * X)
     assert fitted.optimality_gap_ == alone.optimality_gap_ and fitted.upper_bound_ == alone.upper_bound_
+
+
+def test_another_fit_in_processes_computes_no_bound_of_the_last(X, monkeypatch):
+    """Each gets a copy of the estimator, and copies have their bound; after a fit that fails the last one waits."""
+    fitted = SparsePCA(2, n_nonzero=6, effort="fast").fit(X[:, :6]).set_params(n_init=2, n_jobs=2)
+    before = vars(fitted)["_bound_task"]
+
+    def ended(runs, n_jobs):
+        pickle.dumps(runs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orthoprox.estimators.sparse_pca.side_by_side", ended)
+    monkeypatch.setattr(_bound.BoundTask, "compute", lambda task: pytest.fail("nobody has asked"))
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X)
+    assert vars(fitted)["_bound_task"] is before is not None
 
 
 def test_paths_compute_the_bounds_that_they_show(X, monkeypatch):

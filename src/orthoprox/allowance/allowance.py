@@ -76,7 +76,7 @@ class Allowance:
             caps[last] -= 1
         return tuple(caps)
 
-    def falling(self) -> Allowance:
+    def with_falling_caps(self) -> Allowance:
         """The same with the largest cap first."""
         return Allowance(self.total, tuple(sorted(self.caps, reverse=True)))
 

@@ -183,7 +183,9 @@ def _check_finite(block: Any, first: int) -> None:
     if np.any(bad):
         at = int(np.flatnonzero(bad)[0])
         row = int(np.searchsorted(block.indptr, at, side="right")) - 1 if is_sparse(block) else at // block.shape[1]
+        number = int(np.count_nonzero(bad))
+        count = "1 entry of a block is" if number == 1 else f"{number} entries of a block are"
         raise ValueError(
-            f"The data must be finite; {int(np.count_nonzero(bad))} of a block are NaN or infinite, the first in row "
-            f"{first + row}, counted from 0. Fill or drop them first."
+            f"The data must be finite; {count} NaN or infinite, the first in row {first + row}, counted from 0. Fill "
+            "or drop them first."
         )

@@ -124,12 +124,11 @@ class SampleCovariance(Covariance):
         return np.asarray(self._centred[:, features] / np.sqrt(self.divisor))
 
     def separate(self, most: int) -> Covariance | None:
-        if self.n <= _KEPT and np.dtype(np.float64).itemsize * self.n**2 <= most:
-            return DenseCovariance(self.dense(), self.entry_error)
         arrays = (self.B.data, self.B.indices, self.B.indptr) if is_sparse(self.B) else (self.B,)
-        if sum(a.nbytes for a in arrays) > most:
-            return None
-        return SampleCovariance(self.B.copy(), self.center.copy(), self.divisor)
+        size, formed = sum(a.nbytes for a in arrays), np.dtype(np.float64).itemsize * self.n**2
+        if self.n <= _KEPT and formed <= min(size, most):
+            return DenseCovariance(self.dense(), self.entry_error)
+        return SampleCovariance(self.B.copy(), self.center.copy(), self.divisor) if size <= most else None
 
     @property
     def entry_work(self) -> float:

@@ -21,7 +21,7 @@ from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver._stack import NotOfOneShape
 from orthoprox.driver._together import FEW, States, Together, join
 from orthoprox.driver.observers import Recorder
-from orthoprox.driver.result import History, Result, Status
+from orthoprox.driver.result import History, Result, Status, off_notes
 from orthoprox.driver.start import check_user_functions, has_user_parts, starting_point
 from orthoprox.driver.stopping import Look, Rule
 from orthoprox.driver.units import choose_units
@@ -243,7 +243,8 @@ class Batch:
         return Status.CONVERGED if abs(apart) <= rounding(self._move.home, scale) else Status.UNCONFIRMED
 
     def _result(self, run: int, ends: Ends, numbers: Numbers, **found: Any) -> Result[Any]:
-        problem, solver = self._runs[run].problem, self._solvers[run]
+        problem, solver, X = self._runs[run].problem, self._solvers[run], found["X"]
+        said = *self._notes[run], *off_notes(numbers.infeasibility, backend_of(X).eps(X))
         return Result(
             objective=numbers.objective,
             criticality_parts=Criticality(numbers.primal, numbers.dual, numbers.stationarity),
@@ -252,7 +253,7 @@ class Batch:
             seconds=ends.seconds,
             solver=solver,
             start=self._names[run],
-            notes=(*problem.notes, *solver.scope.beyond(problem, solver.name), *self._notes[run]),
+            notes=(*problem.notes, *solver.scope.beyond(problem, solver.name), *said),
             **found,
         )
 

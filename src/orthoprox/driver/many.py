@@ -90,6 +90,7 @@ def solve_many(
     >>> len(results), results[0].X.shape
     (3, (12, 2))
     """
+    require(n_jobs is None or isinstance(n_jobs, numbers.Integral), f"n_jobs must be a whole number; given {n_jobs!r}.")
     runs = _runs(problems, X0, seeds)
     method = as_solver(solver)
     rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)
@@ -187,7 +188,6 @@ def _whole_numbers(seeds: Any) -> list[int]:
 
 def _apart(runs: list[Run], method: Solver[Any], rule: Rule, record: Recorder, n_jobs: int | None) -> list[Result[Any]]:
     """Each run alone, in as many processes as were asked for."""
-    require(n_jobs is None or isinstance(n_jobs, numbers.Integral), f"n_jobs must be whole; given {n_jobs!r}.")
     cores = os.cpu_count() or 1
     jobs = min(cores + 1 + n_jobs if n_jobs and n_jobs < 0 else n_jobs or 1, len(runs), MOST_JOBS)
     extra = {name: measure for name, measure in record.measures.items() if name not in Recorder.COLUMNS}

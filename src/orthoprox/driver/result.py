@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -29,6 +30,18 @@ class Status(enum.Enum):
     NOT_FINITE = "stopped because the iterate or the objective was no longer finite; this is the last finite state"
     INTERRUPTED = "interrupted from the keyboard; this is the last state"
     FAILED = "a part of the problem, the solver or an observer raised an error; this is the last state"
+
+
+def is_off(infeasibility: float, eps: float) -> bool:
+    """Whether X is off the manifold: X'X = I has lost more than half of its digits, which is no rounding."""
+    return infeasibility > math.sqrt(eps)
+
+
+def off_notes(infeasibility: float, eps: float) -> list[str]:
+    """What there is to say of a run that ended off the manifold."""
+    if not is_off(infeasibility, eps):
+        return []
+    return [f"X is off the manifold (|X'X - I| = {infeasibility:.1e}): do not compare its objective or Crit"]
 
 
 class History(Mapping[str, np.ndarray[Any, Any]]):

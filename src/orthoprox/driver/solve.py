@@ -19,7 +19,7 @@ from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver.checkpoint import CheckpointFile, load
 from orthoprox.driver.observers import Observer, Recorder
-from orthoprox.driver.result import Result, RunFailed, Status
+from orthoprox.driver.result import Result, RunFailed, Status, off_notes
 from orthoprox.driver.snapshot import Snapshot
 from orthoprox.driver.start import check_user_functions, starting_point
 from orthoprox.driver.stopping import Critical, Iterations, NotFinite, Rule, When, as_rule
@@ -359,8 +359,7 @@ class _Run:
             self.notes.append("y and z could not be computed; the last iterate is in result.state")
         objective, criticality, status = self._measure(now, status)
         gap = float(self.problem.M.infeasibility(X))
-        if gap > math.sqrt(backend_of(X).eps(X)):
-            self.notes.append(f"X is off the manifold (|X'X - I| = {gap:.1e}): do not compare its objective or Crit")
+        self.notes += off_notes(gap, backend_of(X).eps(X))
         return Result(
             X=X,
             y=y,

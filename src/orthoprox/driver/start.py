@@ -55,7 +55,8 @@ def _feasible(problem: Problem, X0: Array) -> tuple[Array, list[str]]:
 
 def check_user_functions(problem: Problem, X0: Array) -> None:
     """Refuse a user's wrong gradient, adjoint or prox: one that does not belong to the value or the map."""
-    for A, point in _own_maps(problem.A, X0):
+    own = [pair for part in (problem.A, problem.f, problem.g) for pair in _own_maps(part, X0)]
+    for A, point in {id(A): (A, point) for A, point in own}.values():  # a term may hold one in two places
         _check_own_map(A, point)
     _check_own_prox(problem, X0)
     for term, at in (*_flatten_terms(problem.f, X0), *_flatten_terms(problem.g, X0)):
@@ -81,15 +82,17 @@ def _is_users(part: Any) -> bool:
     return callable(part) or is_dataclass(part)
 
 
-def _own_maps(A: LinearMap, X: Array) -> list[tuple[LinearMap, Array]]:
-    """The maps of the user's classes, each with the point at which it is evaluated."""
-    if not _is_users(A):
+def _own_maps(part: Any, X: Array) -> list[tuple[LinearMap, Array]]:
+    """The maps of the user's classes in a map or term at X, each with the point at which it is evaluated."""
+    if not _is_users(part):
         return []
-    if isinstance(A, Product):
-        return [*_own_maps(A.B, X), *(_own_maps(A.A, A.B(X)) if _is_users(A.A) else [])]
-    if type(A).__module__.partition(".")[0] != "orthoprox":
-        return [(A, X)]
-    return [own for member in getattr(A, "members", ()) for own in _own_maps(member, X)]
+    if type(part).__module__.partition(".")[0] != "orthoprox":
+        inner = part if isinstance(part, (tuple, list)) else ()
+        return [(part, X)] if isinstance(part, LinearMap) else [own for item in inner for own in _own_maps(item, X)]
+    if isinstance(part, (Product, ComposedSmooth, ComposedConvex)):
+        first, then = (part.B, part.A) if isinstance(part, Product) else (part.A, _composed(part))
+        return [*_own_maps(first, X), *(_own_maps(then, first(X)) if _is_users(then) else [])]
+    return [own for name in field_names(type(part)) or () for own in _own_maps(getattr(part, name), X)]
 
 
 def _check_own_map(A: LinearMap, X: Array) -> None:
@@ -132,9 +135,14 @@ def _check_own_prox(problem: Problem, X0: Array) -> None:
 def _flatten_terms(term: Any, X: Array) -> list[tuple[Term, Array]]:
     """List the terms inside sums and compositions, each with the point at which it is evaluated."""
     if isinstance(term, (ComposedSmooth, ComposedConvex)):
-        return _flatten_terms(term.f if isinstance(term, ComposedSmooth) else term.g, term.A(X))
+        return _flatten_terms(_composed(term), term.A(X))
     parts = getattr(term, "parts", None)
     return [(term, X)] if parts is None else [inner for part in parts for inner in _flatten_terms(part, X)]
+
+
+def _composed(term: ComposedSmooth | ComposedConvex) -> Term:
+    """The term that acts on the product with the map."""
+    return term.f if isinstance(term, ComposedSmooth) else term.g
 
 
 def _same_kind(a: Array, b: Array) -> bool:

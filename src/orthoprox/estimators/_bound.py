@@ -13,6 +13,7 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowance
 from orthoprox.bounds import variance_bound
 from orthoprox.covariance import Covariance
+from orthoprox.driver import Result
 from orthoprox.estimators._input import Samples
 from orthoprox.estimators._spectrum import is_formed, principal_shares
 from orthoprox.estimators._streaming import StreamingTransformer
@@ -118,6 +119,15 @@ class WithBound(StreamingTransformer):
         self._bound_task = task.separate()
         if self._bound_task is None:
             self._store_bound(task)
+
+    def _solve(self, data: Samples) -> tuple[Result[Any], str]:
+        """Without the bound that waits, which processes with a copy of this estimator would have to compute."""
+        task, self._bound_task = self._bound_task, None
+        try:
+            return super()._solve(data)
+        except BaseException:  # the last fit stays what it was
+            self._bound_task = task
+            raise
 
     def _store_bound(self, task: BoundTask) -> None:
         bound = task.compute()

@@ -84,7 +84,7 @@ def fitting(estimator: Any, X: Any) -> Iterator[None]:
 
 def at_home(estimator: Any) -> Any:
     """The estimator, or a copy of it with its attributes in NumPy."""
-    if not any(map(is_elsewhere, vars(estimator).values())):
+    if not any(map(is_elsewhere, list(vars(estimator).values()))):  # a list: other threads may store attributes
         return estimator
     twin = copy.copy(estimator)
     _replace_attributes(twin, host)

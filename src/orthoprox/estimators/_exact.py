@@ -36,7 +36,7 @@ from orthoprox.terms import ExplainedVariance, GroupL2
 _STEPS = 15
 _CHEAP_STEPS = 100  # with few features; what these leave undone takes much longer with all
 _FILLS = 3
-_ROUGH = math.sqrt(1e-5)  # of the gradient: a start for a search, to which a gain of 1e-5 of the variance is none
+_ROUGH = math.sqrt(1e-5)  # of the gradient, for the start of a search: what is left gains about its square
 
 Count = int | Sequence[int]
 """The number of nonzeros in all, or in each component."""

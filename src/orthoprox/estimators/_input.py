@@ -219,7 +219,7 @@ def float_types(X: Any) -> tuple[Any, Any]:
 
 
 def refuse_kinds(X: Any) -> None:
-    """Raise a sentence on an array of another library that scikit-learn lets pass: of complex parts half would go."""
+    """Raise a sentence on arrays of other libraries that scikit-learn lets pass, such as complex ones."""
     if not dispatches(X):
         return
     if array_namespace(X).isdtype(X.dtype, "complex floating"):

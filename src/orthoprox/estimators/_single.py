@@ -15,7 +15,7 @@ from orthoprox.estimators._stages import run_stages
 from orthoprox.problem import Problem
 
 
-def or_from_single_features(estimator: Any, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
+def try_single_features(estimator: Any, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
     """The result, or what a run from the features of largest variance finds where these alone are better.
 
     A heavy penalty holds a run at whatever features it comes to first.

@@ -186,7 +186,12 @@ class StreamingTransformer(OrthogonalTransformer):
             raise NotFittedError(str(error)) from error
 
     def __getstate__(self) -> Any:
-        return _without_lock(super().__getstate__())
+        with self._lock:
+            return _without_lock(super().__getstate__())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Without a look at each attribute, as scikit-learn takes it: other threads may store some meanwhile."""
+        return "components_" in vars(self) or "sketch_" in vars(self)
 
     if not TYPE_CHECKING:
 

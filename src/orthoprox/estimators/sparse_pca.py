@@ -23,7 +23,7 @@ from orthoprox.estimators._rank import features_for_rank, of_rank, rank_note, wi
 from orthoprox.estimators._search import search_run
 from orthoprox.estimators._settings import check_sparse_pca, unit_weight
 from orthoprox.estimators._share import is_share
-from orthoprox.estimators._single import or_from_single_features
+from orthoprox.estimators._single import try_single_features
 from orthoprox.estimators._spectrum import adjusted_squares, components_for, principal_shares, rank_of, with_norm
 from orthoprox.estimators._spread import divide, spread_note, standard_deviations
 from orthoprox.estimators._stop import FlatObjective
@@ -124,8 +124,8 @@ class SparsePCA(WithBound):
     upper_bound_ : float
         What the sum of ``explained_variance_`` cannot exceed for any orthonormal components with the nonzeros allowed
         or, with ``weight``, with no more nonzeros in all (``orthoprox.variance_bound``). At most the variance of as
-        many principal components, as computed. It is computed when first asked for if the covariance, or a copy of the
-        samples, takes at most 16 MB, which the estimator holds until then; otherwise by the fit.
+        many principal components, as computed. Until somebody asks for it, the estimator holds the
+        covariance or a copy of the samples. Beyond 16 MB, or for samples not in NumPy, the fit computes it.
     optimality_gap_ : float
         By which share of that bound these components fall short. At 0 they are proved optimal; a positive gap may be
         due to the bound.
@@ -291,7 +291,7 @@ class SparsePCA(WithBound):
     def _allowance(self, data: Samples) -> Allowance:
         """How many nonzeros there may be, in all and in each component; what is found hinges on no order of caps."""
         n, r = data.n_features, self.n_components_
-        return resolve_allowance(self.n_nonzero, self.n_nonzero_per_component, n, r).falling()
+        return resolve_allowance(self.n_nonzero, self.n_nonzero_per_component, n, r).with_falling_caps()
 
     def _count(self, data: Samples) -> int | list[int]:
         """The number of nonzeros in all, or in each component with ``n_nonzero_per_component``."""
@@ -336,7 +336,7 @@ class SparsePCA(WithBound):
         return _exact.polish_to_count(problem, result, self._count(data), self.tol)
 
     def _last_stage(self, data: Samples, problem: Problem, result: Result[Any]) -> Result[Any]:
-        return result if self.weight is None else or_from_single_features(self, data, problem, result)
+        return result if self.weight is None else try_single_features(self, data, problem, result)
 
     def _objective_power(self) -> int:
         return 2

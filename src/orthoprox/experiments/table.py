@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from orthoprox.driver.result import is_off
 from orthoprox.experiments.gather import RunRecord, medians
 from orthoprox.experiments.spec import in_words
 
@@ -37,8 +39,6 @@ COLUMNS = (
 
 ``code`` is a digest of the version of the library.
 """
-FAR_OFF = 1e-6
-"""An infeasibility beyond rounding: such an objective is not one of orthonormal columns."""
 
 
 def row(run: RunRecord) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def as_text(runs: Sequence[RunRecord]) -> str:
             f"{100 * line['variance_kept']:.1f} %",
             str(line["iterations"]),
             f"{line['seconds']:.2f}",
-            line["status"] + (", off the manifold" if line["infeasibility"] > FAR_OFF else ""),
+            line["status"] + (", off the manifold" if is_off(line["infeasibility"], sys.float_info.epsilon) else ""),
         )
         for line in map(row, runs)
     ]

@@ -261,7 +261,7 @@ class Stack:
             torch.where(known, self.trust, torch.ones_like(self.trust), out=self.trust)  # no step was too long
             said.append(
                 f"The gradient of {self._named(lost, names)} was NaN or infinite, or so large that the step overflows: "
-                "it stays as it was."
+                "the weight stays as it was."
             )
         self.read()
         off = ~are_orthonormal(self.X)

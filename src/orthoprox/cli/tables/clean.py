@@ -83,7 +83,9 @@ def clean(raw: Raw, choice: Choice, words: Sequence[str] = ()) -> Table:
         return _of_covariances(table, choice)
     if _is_covariance(table.X):
         table = replace(table, notes=(*table.notes, COVARIANCE))
-    table = replace(table, notes=(*table.notes, *sentinel_notes(table), *total_notes(table)))
+    texts = [] if choice.transpose else [one.name for one in table.left_out if one.name in raw.columns]
+    last = [str(raw.columns[name].iloc[-1]) for name in texts]
+    table = replace(table, notes=(*table.notes, *sentinel_notes(table), *total_notes(table, last)))
     return _without_constants(fill_gaps(table, choice.missing))
 
 
