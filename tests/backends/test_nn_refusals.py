@@ -85,6 +85,7 @@ def test_a_start_of_low_rank_or_that_is_not_finite(torch):
         ({"lr": 0.1, "penalty": L1}, "given the class L1"),
         ({"lr": 0.1, "sigma": 2.0}, r"sigma must be in \(0, 2\)"),
         ({"lr": 0.1, "beta": 0.0}, "beta must be positive"),
+        ({"lr": 0.1, "norm": "nuclear"}, "norm must be .frobenius. or .spectral.; given .nuclear."),
         ({"lr": 0.1, "penalty": "l1"}, "A penalty is a term"),
         ({"lr": 0.1, "penalty": WeightedL1(np.ones((1, 2)))}, "cannot be applied to"),
     ],

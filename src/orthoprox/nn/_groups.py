@@ -11,7 +11,14 @@ import torch
 from orthoprox.nn._marks import check_kind, mark_of
 from orthoprox.nn._penalty import Penalty
 
-_OF_ALL = {"weight_schedule", "nesterov", "tangent", "base", "beta", "theta", "sigma", "tau", "xi", "p", "graphs"}
+_OF_ALL = {"weight_schedule", "nesterov", "tangent", "norm", "base", "graphs"} | {
+    "beta",
+    "theta",
+    "sigma",
+    "tau",
+    "xi",
+    "p",
+}
 
 OWN = "orthogonal"
 """Says in a parameter group whether its parameters are marked."""
@@ -181,3 +188,10 @@ def check_numbers(
     pair = isinstance(betas, (tuple, list)) and len(betas) == 2
     if betas is not None and not (pair and all(isinstance(b, Real) and 0 <= float(b) < 1 for b in betas)):
         raise ValueError(f"betas must be two numbers in [0, 1); given {betas!r}.")
+
+
+def check_norm(norm: Any) -> str:
+    """The norm in which a step descends most steeply."""
+    if norm not in ("frobenius", "spectral"):
+        raise ValueError(f"norm must be 'frobenius' or 'spectral'; given {norm!r}.")
+    return str(norm)
