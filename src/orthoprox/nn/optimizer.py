@@ -17,6 +17,7 @@ from orthoprox.nn._groups import (
     OWN,
     as_groups,
     by_shape,
+    check_callables,
     check_group,
     check_norm,
     check_numbers,
@@ -24,6 +25,7 @@ from orthoprox.nn._groups import (
     check_penalty,
     check_state,
     divide,
+    make_base,
     penalty_for,
     places_of,
 )
@@ -118,6 +120,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
         graphs: bool = True,
     ) -> None:
         check_numbers(lr, momentum, betas, beta, theta, sigma, tau, xi, p)
+        check_callables(weight_schedule, base)
         self.rule = Rule(beta, theta, sigma, tau, xi, p)
         self.penalty, self.weight_schedule, self._graphs = penalty, weight_schedule, graphs
         self.nesterov, self.tangent, self.norm = nesterov, tangent, check_norm(norm)
@@ -165,7 +168,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
             return
         for group in others:
             group.setdefault("lr", self.defaults["lr"])
-        self.base = (self._make_base or self._default_base)(others)
+        self.base = make_base(self._make_base or self._default_base, others)
         for group in self.base.param_groups:
             group[OWN] = False
         self.param_groups.extend(self.base.param_groups)
@@ -331,7 +334,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
                 )
         penalty = penalty_for(params[0], self.penalty)
         with full_precision(params[0]):
-            how = {"nesterov": self.nesterov and not scaled, "tangent": self.tangent, "norm": self.norm}
+            how: Any = {"nesterov": self.nesterov and not scaled, "tangent": self.tangent, "norm": self.norm}
             stack = Stack(params, marks, penalty, self.rule, self.state, self._scratch, **how)
             self._tell(stack.repair([self._name(p) for p in params]))
 
