@@ -236,3 +236,12 @@ def test_steps_are_whole_whatever_was_shortened_before(torch, rng):
     with pytest.warns(RuntimeWarning, match="was not orthonormal"):
         both[0].step()
     assert both[0].shortened() == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 7), (2, 7, 3), (2, 4, 4)])
+def test_nothing_is_decided_on_the_host(torch, shape):
+    """A graph of CUDA records the step, and tensors without values have nothing to decide by."""
+    from orthoprox.nn._spectral import steepest_step
+
+    X, step = torch.empty(shape, device="meta"), torch.empty(2, 1, 1, device="meta")
+    assert steepest_step(X, X, step, 0.2).shape == shape

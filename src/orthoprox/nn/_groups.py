@@ -214,7 +214,7 @@ def check_callables(weight_schedule: Any, base: Any) -> None:
         )
     if base is not None and not callable(base):
         raise TypeError(
-            "base must make an optimiser from a list of groups, as in lambda groups: torch.optim.AdamW(groups, lr=0.1); "
+            "base must make an optimiser from a list of groups, as in lambda groups: torch.optim.Adam(groups, lr=0.1); "
             f"given {type(base).__name__}."
         )
 
