@@ -72,7 +72,7 @@ class OrthoProx(torch.optim.Optimizer):  # type: ignore[misc]
     norm : {"frobenius", "spectral"}
         In which norm a step is the steepest: ``"spectral"`` moves all directions of the tangent space at one rate, as
         Muon does without constraints. It was the most accurate on the digits, with the lr of ``tangent``, but a step
-        takes about ten times as long. None is refused or shortened: its length is bounded.
+        takes about ten times as long. None is refused or shortened: its length is bounded. Let lr fall to zero.
     base : callable, optional
         Makes the optimiser for parameters that are not marked, from a list of groups; by default
         ``torch.optim.SGD`` with the same lr and momentum, or ``torch.optim.Adam`` with the same lr and betas.
