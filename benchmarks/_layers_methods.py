@@ -89,6 +89,7 @@ def plain(way: str) -> Make:
 METHODS: dict[str, tuple[Make, tuple[float, ...], str | None]] = {
     "orthoprox": (ours, SGD, None),
     "orthoprox, tangent": (lambda model, lr: ours(model, lr, tangent=True), SGD, None),
+    "orthoprox, spectral": (lambda model, lr: ours(model, lr, norm="spectral"), SGD, None),
     "orthoprox, betas": (lambda model, lr: ours(model, lr, betas=(0.9, 0.999)), LENGTH, None),
     "POGO, SGD": (pogo("SGD"), SGD, "pogo"),
     "POGO, Nesterov": (pogo("Nesterov"), SGD, "pogo"),

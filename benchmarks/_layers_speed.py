@@ -151,6 +151,7 @@ COLUMNS: dict[str, tuple[Callable[..., Callable[[], None]], str | None]] = {
     "orthoprox, group norm": (lambda shape, device: ours(shape, device, penalty=1e-3 * GroupL2("columns")), None),
     "orthoprox, betas": (lambda shape, device: ours(shape, device, betas=(0.9, 0.99)), None),
     "orthoprox, tangent": (lambda shape, device: ours(shape, device, tangent=True), None),
+    "orthoprox, spectral": (lambda shape, device: ours(shape, device, norm="spectral"), None),
     "POGO": (pogo, "pogo"),
     "geoopt SGD": (geoopt(False), "geoopt"),
     "geoopt Adam": (geoopt(True), "geoopt"),

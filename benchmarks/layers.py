@@ -139,7 +139,7 @@ def draw_quality(found: dict[str, dict[str, Any]], folder: Path) -> None:
             curves, library = [run["curve"] for run in what["runs"]], name.partition(",")[0]
             mean = [statistics.mean(values) for values in zip(*curves, strict=True)]
             ours = library == "orthoprox"
-            style = {"linewidth": 2.2 if ours else 1.0, "linestyle": ("-", "--", ":")[styles[name]]}
+            style = {"linewidth": 2.2 if ours else 1.0, "linestyle": ("-", "--", ":", "-.")[styles[name]]}
             style["color"] = f"C{libraries.index(library)}"
             (lines[name],) = ax.plot(range(1, len(mean) + 1), mean, zorder=3 if ours else 2, **style)
         ends = [statistics.mean(end(run) for run in what["runs"]) for what in row.values()]

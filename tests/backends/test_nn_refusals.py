@@ -39,6 +39,11 @@ def test_what_cannot_be_marked(torch):
         (lambda: orthogonal_(torch.nn.Linear(3, 2), "bias"), ValueError, "two or more axes"),
         (lambda: orthogonal_(layer(torch, 0, 3)), ValueError, "none of length zero"),
         (lambda: orthogonal_(layer(torch, 3, 3, dtype=torch.bfloat16)), TypeError, "float32 or float64; .*autocast"),
+        (
+            lambda: orthogonal_(layer(torch, 3, 3, dtype=torch.complex64)),
+            TypeError,
+            "real; given torch.complex64. Hold",
+        ),
         (lambda: orthogonal_(view), ValueError, "is a view of other memory"),
         (lambda: orthogonal_(layer(torch, 6, 4), reshape=("rows", 4)), ValueError, "a multiple of 4; given shape"),
         (lambda: orthogonal_(layer(torch, 6, 4), reshape="heads"), ValueError, "reshape must be None, 'out', 'in'"),
@@ -85,6 +90,9 @@ def test_a_start_of_low_rank_or_that_is_not_finite(torch):
         ({"lr": 0.1, "penalty": L1}, "given the class L1"),
         ({"lr": 0.1, "sigma": 2.0}, r"sigma must be in \(0, 2\)"),
         ({"lr": 0.1, "beta": 0.0}, "beta must be positive"),
+        ({"lr": 0.1, "weight_schedule": 0.5}, "weight_schedule must be a function of the step, .*; given 0.5"),
+        ({"lr": 0.1, "base": 3}, "base must make an optimiser from a list of groups, .*; given int"),
+        ({"lr": 0.1, "norm": "nuclear"}, "norm must be .frobenius. or .spectral.; given .nuclear."),
         ({"lr": 0.1, "penalty": "l1"}, "A penalty is a term"),
         ({"lr": 0.1, "penalty": WeightedL1(np.ones((1, 2)))}, "cannot be applied to"),
     ],
@@ -250,6 +258,21 @@ def test_schedules_that_give_no_step(torch, name, value, words):
     assert not torch.equal(module.weight, before)
 
 
+def test_bases_that_cannot_take_part(torch):
+    from orthoprox.nn import OrthoProx
+
+    model = torch.nn.Sequential(wide(torch), torch.nn.Linear(2, 2))
+    with pytest.raises(TypeError, match="base must return an optimiser of torch.optim; given int"):
+        OrthoProx(model, lr=0.1, base=len)
+    with pytest.raises(ValueError, match="LBFGS computes the loss several times .* a base whose step needs no closure"):
+        OrthoProx(model, lr=0.1, base=torch.optim.LBFGS)
+
+
+def without(state, name):
+    first, *others = state["param_groups"]
+    return {**state, "param_groups": [{key: first[key] for key in first if key != name}, *others]}
+
+
 def test_states_of_other_optimisers_are_not_loaded(torch):
     from orthoprox.nn import OrthoProx
 
@@ -259,6 +282,8 @@ def test_states_of_other_optimisers_are_not_loaded(torch):
         (torch.optim.SGD(model.parameters(), lr=0.1).state_dict(), ValueError, "the state of another optimiser"),
         (OrthoProx(wide(torch), lr=0.1).state_dict(), ValueError, "groups of 1 marked .* of 1 marked, 2 other"),
         (model.state_dict(), TypeError, "This is not the state of an optimiser"),
+        (without(optimizer.state_dict(), "step"), ValueError, "This state lacks step in a group: give what"),
+        (without(optimizer.state_dict(), "params"), ValueError, "This state lacks params in a group: give what"),
         ([], TypeError, "This is not the state of an optimiser"),
     ]
     for state, kind, words in cases:

@@ -38,3 +38,9 @@ class Replay:
             self._may = False
         else:
             self._graph = graph
+
+
+def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that is called from a compiled function runs as it is: it looks at addresses and numbers."""
+    disable = getattr(torch, "_disable_dynamo", None)
+    return function if disable is None else disable(function)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -11,7 +13,14 @@ import torch
 from orthoprox.nn._marks import check_kind, mark_of
 from orthoprox.nn._penalty import Penalty
 
-_OF_ALL = {"weight_schedule", "nesterov", "tangent", "base", "beta", "theta", "sigma", "tau", "xi", "p", "graphs"}
+_OF_ALL = {"weight_schedule", "nesterov", "tangent", "norm", "base", "graphs"} | {
+    "beta",
+    "theta",
+    "sigma",
+    "tau",
+    "xi",
+    "p",
+}
 
 OWN = "orthogonal"
 """Says in a parameter group whether its parameters are marked."""
@@ -128,6 +137,12 @@ def check_state(saved: Any, groups: list[dict[str, Any]]) -> None:
         raise TypeError("This is not the state of an optimiser; give what OrthoProx.state_dict() returned.")
     if any(OWN not in group for group in found):
         raise ValueError("This is the state of another optimiser, which knows nothing of orthonormal weights.")
+    missing = {key for group in found if group[OWN] for key in ("lr", "momentum", "step") if key not in group}
+    if missing or any("params" not in group for group in found):
+        raise ValueError(
+            f"This state lacks {', '.join(sorted(missing)) or 'params'} in a group: give what OrthoProx.state_dict() "
+            "returned, unchanged."
+        )
     kinds = [[(group[OWN], len(group["params"])) for group in each] for each in (found, groups)]
     if kinds[0] != kinds[1]:
         have, want = (", ".join(f"{count} {'marked' if own else 'other'}" for own, count in each) for each in kinds)
@@ -181,3 +196,38 @@ def check_numbers(
     pair = isinstance(betas, (tuple, list)) and len(betas) == 2
     if betas is not None and not (pair and all(isinstance(b, Real) and 0 <= float(b) < 1 for b in betas)):
         raise ValueError(f"betas must be two numbers in [0, 1); given {betas!r}.")
+
+
+def check_norm(norm: Any) -> str:
+    """The norm in which a step descends most steeply."""
+    if norm not in ("frobenius", "spectral"):
+        raise ValueError(f"norm must be 'frobenius' or 'spectral'; given {norm!r}.")
+    return str(norm)
+
+
+def check_callables(weight_schedule: Any, base: Any) -> None:
+    """Refuse settings that must be functions and are none, before the first step calls them."""
+    if weight_schedule is not None and not callable(weight_schedule):
+        raise TypeError(
+            f"weight_schedule must be a function of the step, as in lambda t: min(1.0, t / 1000); given "
+            f"{weight_schedule!r}."
+        )
+    if base is not None and not callable(base):
+        raise TypeError(
+            "base must make an optimiser from a list of groups, as in lambda groups: torch.optim.Adam(groups, lr=0.1); "
+            f"given {type(base).__name__}."
+        )
+
+
+def make_base(make: Callable[[Any], Any], groups: list[dict[str, Any]]) -> Any:
+    """The optimiser of the other parameters, if it can take part."""
+    base = make(groups)
+    if not isinstance(base, torch.optim.Optimizer):
+        raise TypeError(f"base must return an optimiser of torch.optim; given {type(base).__name__}.")
+    closure = inspect.signature(type(base).step).parameters.get("closure")
+    if closure is not None and closure.default is inspect.Parameter.empty:
+        raise ValueError(
+            f"{type(base).__name__} computes the loss several times in one step, and orthonormal weights would move "
+            "only once: choose a base whose step needs no closure, say torch.optim.AdamW."
+        )
+    return base

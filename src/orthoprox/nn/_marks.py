@@ -203,6 +203,11 @@ def check_kind(p: Any, name: str = "A marked parameter") -> None:
     """Refuse parameters without numbers, and numbers with too few digits to be orthonormal."""
     if isinstance(p, nn.parameter.UninitializedParameter) or p.is_meta:
         raise ValueError(f"{name} has no values yet: run the model once or move it to a device with memory first.")
+    if p.is_complex():
+        raise TypeError(
+            f"{name} must be real; given {p.dtype}. Hold real and imaginary parts as two real parameters; each is then "
+            "orthonormal by itself."
+        )
     if p.dtype not in (torch.float32, torch.float64):
         raise TypeError(
             f"{name} must be float32 or float64; given {p.dtype}. For mixed precision keep the weights in float32 and "

@@ -16,6 +16,7 @@ from orthoprox.nn._marks import Mark
 from orthoprox.nn._penalty import Penalty
 from orthoprox.nn._polar import are_orthonormal, nearest, polar_near
 from orthoprox.nn._precision import full_precision
+from orthoprox.nn._spectral import steepest_step
 
 _AIM = 0.7  # the share of the reach that the next step is to use at most; the rest is for what it does not foresee
 _BACK = 2.0  # a shortened step grows again by this factor at most at once
@@ -57,9 +58,10 @@ class Stack:
         *,
         nesterov: bool = False,
         tangent: bool = False,
+        norm: str = "frobenius",
     ) -> None:
         self.params, self.marks, self.penalty, self.rule = params, marks, penalty, rule
-        self.nesterov, self.tangent = nesterov, tangent
+        self.nesterov, self.tangent, self.spectral = nesterov, tangent, norm == "spectral"
         shapes = [mark.shape(p) for p, mark in zip(params, marks, strict=True)]
         counts, (m, n) = [s[0] for s in shapes], shapes[0][1:]
         self.shape, first = (sum(counts), m, n), params[0]
@@ -94,7 +96,11 @@ class Stack:
         self.knobs = torch.zeros(5, **like)
         self.numbers: tuple[float, ...] = ()
         self.places = places_of(params)
-        self.fused: Fused | Host | None = Fused.make(self) or Host.make(self, scratch)
+        self.fused: Fused | Host | None = None
+        if self.spectral:
+            self.trust.fill_(1.0)  # a step knows its length
+        else:
+            self.fused = Fused.make(self) or Host.make(self, scratch)
 
     def _slots(self, stack: Any) -> list[Any]:
         """The part of a stack that belongs to each parameter, with the axes of its view."""
@@ -187,16 +193,25 @@ class Stack:
         L = self.curvature(scaled)
         if self.penalty is None:
             step = self.trust.view(-1, 1, 1) / (self.rule.theta * L)
-            Y = torch.addcmul(self.X, self.direction, step * correction, value=-1.0)
+            if self.spectral:
+                Y = self.X - steepest_step(self.X, self.direction, step * correction, self.aim)
+            else:
+                Y = torch.addcmul(self.X, self.direction, step * correction, value=-1.0)
             self.accept(Y)
             return
         beta = L * growth
         step = self.trust.view(-1, 1, 1) / (self.rule.theta * (L + beta))
         # S2: from X against the gradient of f + <z, X - y> + beta/2 |X - y|^2 - g, then the nearest orthonormal matrix
-        Y = torch.lerp(self.X, self.y, step * beta)
-        Y.addcmul_(self.direction, step * correction, value=-1.0).addcmul_(self.z, step, value=-1.0)
-        if self.penalty.subtracts:
-            Y.addcmul_(self.penalty.pull(self.X), step * weight)
+        if self.spectral:
+            F = torch.addcmul(self.z, self.direction, correction).addcmul_(beta, self.X - self.y)
+            if self.penalty.subtracts:
+                F.addcmul_(self.penalty.pull(self.X), weight, value=-1.0)
+            Y = self.X - steepest_step(self.X, F, step, self.aim)
+        else:
+            Y = torch.lerp(self.X, self.y, step * beta)
+            Y.addcmul_(self.direction, step * correction, value=-1.0).addcmul_(self.z, step, value=-1.0)
+            if self.penalty.subtracts:
+                Y.addcmul_(self.penalty.pull(self.X), step * weight)
         self.accept(Y)
         self.split(self.penalty, beta, weight)
 
@@ -221,8 +236,11 @@ class Stack:
     def adapt(self) -> None:
         """The share of the next step of each matrix: about linear in it, the excess is to be no more than the aim.
 
-        Where the excess overflowed, steps are shortened as far as they may be at once.
+        Where the excess overflowed, steps are shortened as far as they may be at once. In the spectral norm none is too
+        long.
         """
+        if self.spectral:
+            return
         factor = (self.aim / self.excess).nan_to_num_(nan=0.0).clamp_(_LEAST, _BACK)
         self.trust.mul_(factor).clamp_(torch.finfo(self.trust.dtype).tiny, 1.0)
 
