@@ -18,11 +18,12 @@ from orthoprox._types import Array
 from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._devices import Mover
 from orthoprox.driver._interrupts import Interrupts
+from orthoprox.driver._own_parts import check_own_numbers, check_user_functions, has_user_parts
 from orthoprox.driver._stack import NotOfOneShape
 from orthoprox.driver._together import FEW, States, Together, join
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import History, Result, Status
-from orthoprox.driver.start import check_user_functions, has_user_parts, starting_point
+from orthoprox.driver.start import starting_point
 from orthoprox.driver.stopping import Look, Rule
 from orthoprox.driver.units import choose_units
 from orthoprox.problem import Criticality, Numbers, Problem
@@ -291,6 +292,7 @@ def no_collection() -> Iterator[None]:
 
 def _fitted(run: Run, method: Solver[Any], like: Array) -> Solver[Any]:
     """The method with its open settings chosen."""
+    check_own_numbers(run.problem)
     method.scope.admit(run.problem, method.name)
     if choose_units(run.problem, like).factor != 1:
         raise NotOfOneShape("A run in other units is solved alone.")
