@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox._fields import replace
 from orthoprox._linalg import rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of, compile_seconds
@@ -98,7 +99,9 @@ class Batch:
         like = runs[0].problem.like  # problems of another kind are refused below, where all are stacked
         self._solvers = [_fitted(run, method, like) for run in runs]
         self._names, self._notes, X0 = _points(runs, Auto() if method.auto_start else Random())
-        self._whole = self._together = Together([run.problem for run in runs], self._solvers, X0, move)
+        # Notes on their data are no difference between problems.
+        problems = [replace(run.problem, notes=()) if run.problem.notes else run.problem for run in runs]
+        self._whole = self._together = Together(problems, self._solvers, X0, move)
         self._active = np.arange(len(runs))
         """Which runs the states are of."""
         self._ended = np.zeros(len(runs), dtype=bool)

@@ -188,6 +188,7 @@ def _whole_numbers(seeds: Any) -> list[int]:
 def _apart(runs: list[Run], method: Solver[Any], rule: Rule, record: Recorder, n_jobs: int | None) -> list[Result[Any]]:
     """Each run alone, in as many processes as were asked for."""
     require(n_jobs is None or isinstance(n_jobs, numbers.Integral), f"n_jobs must be whole; given {n_jobs!r}.")
+    require(n_jobs != 0, "n_jobs must be at least 1, or -1 for all cores; given 0.")
     cores = os.cpu_count() or 1
     jobs = min(cores + 1 + n_jobs if n_jobs and n_jobs < 0 else n_jobs or 1, len(runs), MOST_JOBS)
     extra = {name: measure for name, measure in record.measures.items() if name not in Recorder.COLUMNS}
