@@ -157,19 +157,6 @@ def test_runs_that_end_where_they_begin_leave_the_others_together(torch, togethe
 
 
 @STAGE
-def test_problems_with_notes_of_their_own_go_together(torch, together):
-    """As one among many whose data have a column of zeros."""
-    datas = tables(3)
-    datas[1][:, 2] = 0.0
-    problems = [sparse_pca(torch.tensor(D), n_components=R, weight=1.0) for D in datas]
-    found = solve_many(problems, "oadmm-ep", stop=Iterations(9))
-    assert together == [3]
-    assert [result.notes for result in found] == [problem.notes for problem in problems] != [()] * 3
-    for problem, result in zip(problems, found, strict=True):
-        assert float((solve(problem, "oadmm-ep", stop=Iterations(9)).X - result.X).abs().max()) < 1e-12
-
-
-@STAGE
 def test_a_device_that_was_not_used_is_told_of(torch):
     (found,) = solve_many([sparse_pca(tables(1)[0], n_components=R, weight=1.0)], device="auto", stop=Iterations(1))
     assert "device='auto' was not used" in found.notes[-1]
@@ -381,7 +368,6 @@ def test_bad_numbers_of_starts_get_a_sentence():
         ({"problems": [problem], "seeds": [1, 2]}, "1 problems, 2 seeds"),
         ({"problems": problem, "X0": np.eye(N, R)}, "shape .k, n, r."),
         ({"problems": problem, "seeds": [1, 2], "n_jobs": 1.5}, "n_jobs must be whole; given 1.5"),
-        ({"problems": problem, "seeds": [1, 2], "n_jobs": 0}, "n_jobs must be at least 1, or -1 .* given 0"),
     ):
         with pytest.raises(ValueError, match=sentence):
             solve_many(**given)

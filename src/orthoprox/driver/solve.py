@@ -19,7 +19,7 @@ from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._interrupts import Interrupts
 from orthoprox.driver._own_parts import check_own_numbers, check_user_functions
 from orthoprox.driver.checkpoint import CheckpointFile, load
-from orthoprox.driver.observers import Observer, Recorder
+from orthoprox.driver.observers import Observer, Recorder, as_observers, as_recorder
 from orthoprox.driver.result import Result, RunFailed, Status
 from orthoprox.driver.snapshot import Snapshot
 from orthoprox.driver.start import starting_point
@@ -144,7 +144,7 @@ def solve(
             method.scope.admit(problem, method.name)
             units = choose_units(problem)
             method = method.for_problem(units.scaled)
-        run = _Run(units, method, rule, Recorder() if record is None else record, observers)
+        run = _Run(units, method, rule, as_recorder(record), as_observers(observers))
         if resume is None:
             return run.from_start((Auto() if method.auto_start else Random()) if X0 is None else X0, seed)
         if isinstance(resume, (str, PathLike)):
