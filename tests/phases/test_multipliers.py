@@ -162,3 +162,16 @@ def test_a_linear_function_and_a_map_are_solved(seed):
     problem = Problem.of(terms.Linear(C) - terms.FrobeniusNorm() + 0.5 * terms.L1() @ D, over=(10, 4))
     result = solve(problem, X0=problem.M.random(seed), stop=Iterations(30) | Critical(1e-6, relative=True))
     assert result.converged
+
+
+def test_newtons_method_becomes_more_exact_where_the_penalty_cannot_grow():
+    """Where rows of A differ much in length, steps that end as early as at first go in circles."""
+    problem, method = PROBLEMS["l1"], Multipliers(tuning=replace(T, newton_steps=200))
+    ended = []
+    for first in (SIGMA, SIGMA / 10, SIGMA / 1e4):  # the last one below 1 / T.sigma_range
+        state = replace(a_state(problem, 0), sigma0=first, tolerance=0.0)
+        end, _, _, _ = method.multiplier_step(problem, state, state.at.point, state.at.z)
+        shares = (T.inexact, T.inexact / 100)
+        start, z = state.at.point, state.at.z
+        ended.append([AugmentedLagrangian(problem, start, z, SIGMA, s, 0.0).model(end) is None for s in shares])
+    assert ended == [[True, False], [True, False], [True, True]]

@@ -97,6 +97,9 @@ class Multipliers(Block[MultipliersState]):
         """Newton steps in X, then y, z and perhaps the penalty."""
         tuning = self.tuning
         inexact = tuning.inexact_flat if is_flat(problem) else tuning.inexact
+        if state.sigma >= self._most(problem, state):
+            # No higher penalty makes the residual fall: steps that end too early keep it up.
+            inexact *= math.sqrt(state.sigma0 / state.sigma)
         lagrangian = AugmentedLagrangian(problem, now, z, state.sigma, inexact, state.tolerance)
         root = math.sqrt(problem.M.r)
         end = minimise(lagrangian, now, radius=state.radius, most=tuning.newton_steps, largest=root)
