@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 from array_api_compat import is_array_api_obj
@@ -57,3 +58,11 @@ def check_weight(weight: Any, owner: str, *, nonnegative: bool = True) -> float:
     if nonnegative and value < 0:
         raise ValueError(f"The weight of {owner} must not be negative; given {value}. To subtract it, write f - g.")
     return value
+
+
+def is_real(value: Any) -> bool:
+    """Whether a number or an array is of a real type: a complex or an object would spoil a run without a word."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        return isinstance(value, numbers.Real)
+    return any(kind in str(dtype) for kind in ("float", "int", "bool"))

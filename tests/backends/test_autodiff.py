@@ -148,7 +148,9 @@ def test_derivatives_that_the_user_computes_in_numpy_go_where_x_is(on):
 
 def test_a_gradient_of_another_float_type_takes_that_of_x(torch):
     S = torch.tensor(B.T @ B)
-    f = Smooth(lambda X: ((S.float() @ X) * X).sum() / 2, lambda X: S @ X.double(), 4.0)
+    f = Smooth(
+        lambda X: ((S.float() @ X) * X).sum() / 2, lambda X: S @ X.double(), float(torch.linalg.matrix_norm(S, 2))
+    )
     X0 = torch.tensor(M.random(0)).float()
     result = solve(Problem.of(f, over=tuple(X0.shape)), X0=X0, stop=Iterations(5))
     assert result.X.dtype == f.gradient(X0).dtype == torch.float32

@@ -25,7 +25,7 @@ def assert_finite(result, names=("X", "y", "z")):
     assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-13)
 
 
-@pytest.mark.parametrize("call", [3, 4, 20, 21, 22, 23])  # the first two are part of the start: a check, and Crit
+@pytest.mark.parametrize("call", [7, 8, 20, 21, 22, 23])  # the first six are part of the start: checks, and Crit
 @pytest.mark.parametrize(("solver", "once"), [("oadmm-ep", True), ("oadmm-rr", True), ("oadmm", False)])
 def test_a_prox_that_raises_costs_one_step(solver, once, call):
     original = ZeroDivisionError("no such prox")

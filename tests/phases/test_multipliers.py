@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthoprox import Problem, Stiefel, terms
+from orthoprox import Critical, Iterations, Problem, Stiefel, solve, terms
 from orthoprox._fields import replace
 from orthoprox.maps import Entries, Matrix
 from orthoprox.solvers.oadmm.iterate import measure
@@ -118,11 +118,12 @@ def test_the_penalty_grows_where_the_residual_does_not_fall_and_is_bounded():
         least = min(least, state.at.crit)
         assert state.t == t + 1 and state.tolerance == pytest.approx(T.exact * least)
     assert state.sigma > 0.05
-    hasty = Multipliers(tuning=replace(T, newton_steps=1))
-    for name, growth in (("l1", T.caution), ("no f", T.growth)):  # where the penalty is all the curvature there is
-        stuck = a_state(PROBLEMS[name], 0, sigma=0.5, gap=1e-9)
-        _, _, _, new = hasty.multiplier_step(PROBLEMS[name], stuck, stuck.at.point, stuck.at.z)
-        assert new.sigma == pytest.approx(growth * 0.5)
+    for name in ("l1", "no f"):  # before Newton's method has ended, the residual tells nothing about the penalty
+        for steps, growth in ((1, 1.0), (200, T.growth)):
+            method = Multipliers(tuning=replace(T, newton_steps=steps))
+            stuck = a_state(PROBLEMS[name], 0, sigma=0.5, gap=1e-9)
+            _, _, _, new = method.multiplier_step(PROBLEMS[name], stuck, stuck.at.point, stuck.at.z)
+            assert new.sigma == pytest.approx(growth * 0.5)
 
 
 def test_the_first_penalty_follows_the_units_and_is_higher_without_curvature():
@@ -151,3 +152,26 @@ def test_which_problems_it_takes():
     assert all(Multipliers.takes(problem) for problem in PROBLEMS.values())
     assert not Multipliers.takes(Problem.of(f + terms.LInf(), over=M))
     assert not Multipliers.takes(Problem.of(f + terms.Nonnegative(), over=M))
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_linear_function_and_a_map_are_solved(seed):
+    """Where the penalty rose before Newton's steps had settled, they became too short for the rest of the run."""
+    rng = np.random.default_rng(seed)
+    D, C = rng.standard_normal((12, 10)) * np.linspace(2, 0.2, 10), rng.standard_normal((10, 4))
+    problem = Problem.of(terms.Linear(C) - terms.FrobeniusNorm() + 0.5 * terms.L1() @ D, over=(10, 4))
+    result = solve(problem, X0=problem.M.random(seed), stop=Iterations(30) | Critical(1e-6, relative=True))
+    assert result.converged
+
+
+def test_newtons_method_becomes_more_exact_where_the_penalty_cannot_grow():
+    """Where rows of A differ much in length, steps that end as early as at first go in circles."""
+    problem, method = PROBLEMS["l1"], Multipliers(tuning=replace(T, newton_steps=200))
+    ended = []
+    for first in (SIGMA, SIGMA / 10, SIGMA / 1e4):  # the last one below 1 / T.sigma_range
+        state = replace(a_state(problem, 0), sigma0=first, tolerance=0.0)
+        end, _, _, _ = method.multiplier_step(problem, state, state.at.point, state.at.z)
+        shares = (T.inexact, T.inexact / 100)
+        start, z = state.at.point, state.at.z
+        ended.append([AugmentedLagrangian(problem, start, z, SIGMA, s, 0.0).model(end) is None for s in shares])
+    assert ended == [[True, False], [True, False], [True, True]]

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from array_api_compat import is_jax_array, is_torch_array
 
+from orthoprox._checks import is_real
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
@@ -104,7 +105,10 @@ def refusal(owner: str, library: str, reason: str) -> NotDifferentiable:
 
 
 def check_number(out: Any, owner: str) -> None:
-    """Refuse what is not one number."""
+    """Refuse what is not one real number."""
     shape = tuple(getattr(out, "shape", ()))
     if shape != ():
         raise ValueError(f"The value function of {owner} must return one number; given shape {shape}.")
+    if not is_real(out):
+        given = getattr(out, "dtype", type(out).__name__)
+        raise TypeError(f"The value function of {owner} must return one real number; given {given}.")

@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from orthoprox._fields import replace
 from orthoprox._linalg import rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._devices import Mover
 from orthoprox.driver._interrupts import Interrupts
+from orthoprox.driver._own_parts import check_own_numbers, check_user_functions, has_user_parts
 from orthoprox.driver._stack import NotOfOneShape
 from orthoprox.driver._together import FEW, States, Together, join
 from orthoprox.driver.observers import Recorder
 from orthoprox.driver.result import History, Result, Status, off_notes
-from orthoprox.driver.start import check_user_functions, has_user_parts, starting_point
+from orthoprox.driver.start import starting_point
 from orthoprox.driver.stopping import Look, Rule
 from orthoprox.driver.units import choose_units
 from orthoprox.problem import Criticality, Numbers, Problem
@@ -97,7 +99,9 @@ class Batch:
         like = runs[0].problem.like  # problems of another kind are refused below, where all are stacked
         self._solvers = [_fitted(run, method, like) for run in runs]
         self._names, self._notes, X0 = _points(runs, Auto() if method.auto_start else Random())
-        self._whole = self._together = Together([run.problem for run in runs], self._solvers, X0, move)
+        # Notes on their data are no difference between problems.
+        problems = [replace(run.problem, notes=()) if run.problem.notes else run.problem for run in runs]
+        self._whole = self._together = Together(problems, self._solvers, X0, move)
         self._active = np.arange(len(runs))
         """Which runs the states are of."""
         self._ended = np.zeros(len(runs), dtype=bool)
@@ -292,6 +296,7 @@ def no_collection() -> Iterator[None]:
 
 def _fitted(run: Run, method: Solver[Any], like: Array) -> Solver[Any]:
     """The method with its open settings chosen."""
+    check_own_numbers(run.problem)
     method.scope.admit(run.problem, method.name)
     if choose_units(run.problem, like).factor != 1:
         raise NotOfOneShape("A run in other units is solved alone.")

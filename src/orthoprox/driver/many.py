@@ -18,7 +18,7 @@ from orthoprox._fields import replace, require
 from orthoprox._types import Array
 from orthoprox.driver._batch import Batch, EndsAtOnce, Run, no_collection
 from orthoprox.driver._devices import Mover, mover
-from orthoprox.driver.observers import Recorder
+from orthoprox.driver.observers import Recorder, as_recorder
 from orthoprox.driver.result import Result, RunFailed, Status
 from orthoprox.driver.solve import DEFAULT_SOLVER, as_solver, solve
 from orthoprox.driver.stopping import Critical, Iterations, Rule, as_rule
@@ -91,10 +91,11 @@ def solve_many(
     (3, (12, 2))
     """
     require(n_jobs is None or isinstance(n_jobs, numbers.Integral), f"n_jobs must be a whole number; given {n_jobs!r}.")
+    require(n_jobs != 0, "n_jobs must be at least 1, or -1 for all cores; given 0.")
     runs = _runs(problems, X0, seeds)
     method = as_solver(solver)
     rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)
-    record = Recorder() if record is None else record
+    record = as_recorder(record)
     if not runs:
         return []
     found = run_together(runs, method, rule, record, mover(runs[0].problem, device))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Protocol, TextIO
 
@@ -55,8 +55,12 @@ class Recorder:
         self, every: int | None = None, extra: Mapping[str, Callable[[Snapshot], float]] | None = None
     ) -> None:
         require(every is None or every >= 1, f"A recorder needs every >= 1; given {every}.")
-        self.every = every
-        self.measures = {**self.COLUMNS, **(extra or {})}
+        require(every is None or every % 1 == 0, f"A recorder needs a whole number for every; given {every}.")
+        extra = {} if extra is None else extra
+        if not isinstance(extra, Mapping):
+            raise TypeError(f"extra must map names of columns to functions; given {type(extra).__name__}.")
+        self.every = None if every is None else int(every)
+        self.measures = {**self.COLUMNS, **extra}
         self.rows: dict[str, list[float]] = {name: [] for name in self.measures}
 
     def due(self, t: int) -> bool:
@@ -106,6 +110,23 @@ class Recorder:
         before: list[float] = [int(s) for s in history["iteration"] if s < t]
         self.rows = {name: list(history[name][: len(before)]) for name in self.rows}
         self.rows["iteration"] = before
+
+
+def as_recorder(record: Any) -> Recorder:
+    """The recorder given, or one with the defaults."""
+    if not isinstance(record, Recorder | None):
+        raise TypeError(f"record must be a Recorder; given {type(record).__name__}. Write Recorder(every=10).")
+    return Recorder() if record is None else record
+
+
+def as_observers(observers: Any) -> tuple[Observer, ...]:
+    """The observers of a run; one that stands alone is refused."""
+    if not isinstance(observers, Iterable) or not all(map(callable, found := tuple(observers))):
+        raise TypeError(
+            f"observers must be a sequence of functions of a snapshot; given {type(observers).__name__}. Write "
+            "observers=[watch]."
+        )
+    return found
 
 
 def _number(value: Any, name: str) -> float:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from array_api_compat import is_array_api_obj
 
+from orthoprox._checks import is_real
 from orthoprox._fields import cached_property, parts
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
@@ -82,12 +83,25 @@ class Snapshot:
     @cached_property
     def X(self) -> Array:
         """The feasible point."""
-        return self.solver.point(self.state)
+        X, M = self.solver.point(self.state), self.problem.M
+        if tuple(getattr(X, "shape", ())) != (M.n, M.r) or not is_real(X):
+            given = f"shape {tuple(X.shape)}, {X.dtype}" if hasattr(X, "shape") else f"a {type(X).__name__}"
+            raise ValueError(f"The point of {self.solver.name} must be real, of shape {(M.n, M.r)}; given {given}.")
+        return X
 
     @cached_property
     def _solved(self) -> Certificate:
         """The certificate in the units in which the problem is solved."""
-        return self.solver.certificate(self._units.scaled, self.state)
+        at = self.solver.certificate(self._units.scaled, self.state)
+        if not isinstance(at, Certificate):
+            raise TypeError(f"The certificate of {self.solver.name} must be a Certificate; given {type(at).__name__}.")
+        shapes = [tuple(getattr(part, "shape", ())) for part in (at.point.AX, at.y, at.z)]
+        if shapes[1:] != shapes[:1] * 2:
+            raise ValueError(
+                f"The y and z of {self.solver.name} must have the shape {shapes[0]} of A(X); given {shapes[1]} and "
+                f"{shapes[2]}."
+            )
+        return at
 
     @cached_property
     def certificate(self) -> Certificate:

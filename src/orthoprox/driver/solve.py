@@ -17,11 +17,12 @@ from orthoprox._linalg import norm, rounding
 from orthoprox._types import Array
 from orthoprox.backends import backend_of, compile_seconds
 from orthoprox.driver._interrupts import Interrupts
+from orthoprox.driver._own_parts import check_own_numbers, check_user_functions
 from orthoprox.driver.checkpoint import CheckpointFile, load
-from orthoprox.driver.observers import Observer, Recorder
+from orthoprox.driver.observers import Observer, Recorder, as_observers, as_recorder
 from orthoprox.driver.result import Result, RunFailed, Status, off_notes
 from orthoprox.driver.snapshot import Snapshot
-from orthoprox.driver.start import check_user_functions, starting_point
+from orthoprox.driver.start import starting_point
 from orthoprox.driver.stopping import Critical, Iterations, NotFinite, Rule, When, as_rule
 from orthoprox.driver.units import Units, choose_units
 from orthoprox.problem import Criticality, Problem
@@ -127,8 +128,7 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise TypeError(
-            f"problem must be a Problem; given {type(problem).__name__}. "
-            "Build one from terms with Problem.of(terms, over=M)."
+            f"problem must be a Problem; given {type(problem).__name__}. Build one with Problem.of(terms, over=M)."
         )
     method = as_solver(solver)
     try:
@@ -140,10 +140,11 @@ def solve(
     rule = Iterations(1000) | Critical(1e-7, relative=True) if stop is None else as_rule(stop)
     with backend_of(problem.like).quiet():  # the status says what was not finite
         with _beginning():
+            check_own_numbers(problem)
             method.scope.admit(problem, method.name)
             units = choose_units(problem)
             method = method.for_problem(units.scaled)
-        run = _Run(units, method, rule, Recorder() if record is None else record, observers)
+        run = _Run(units, method, rule, as_recorder(record), as_observers(observers))
         if resume is None:
             return run.from_start((Auto() if method.auto_start else Random()) if X0 is None else X0, seed)
         if isinstance(resume, (str, PathLike)):

@@ -162,6 +162,9 @@ class Iterations(Rule):
     def __post_init__(self) -> None:
         _check_number(self.most, "Iterations")
         require(self.most >= 0, f"Iterations needs a number that is not negative; given {self.most}.")
+        if self.most != math.inf:
+            require(self.most % 1 == 0, f"Iterations needs a whole number; given {self.most}.")
+            object.__setattr__(self, "most", int(self.most))  # 1e4 is a float
 
     def __call__(self, now: Snapshot) -> Status | None:
         return Status.ITERATIONS if now.t >= self.most else None
@@ -345,9 +348,10 @@ def as_rule(rule: Rule | Callable[[Snapshot], Any]) -> Rule:
     """A rule, from a rule or from any function of a snapshot."""
     if isinstance(rule, Rule):
         return rule
-    if callable(rule):
+    if callable(rule) and not isinstance(rule, type):
         return When(rule)
+    given = f"the class {rule.__name__}" if isinstance(rule, type) else type(rule).__name__
     raise TypeError(
-        f"A stopping rule is a Rule or a function of a snapshot; given {type(rule).__name__}. "
+        f"A stopping rule is a Rule or a function of a snapshot; given {given}. "
         "Write Critical(1e-6), Seconds(10), or Iterations(500) | Critical(1e-6)."
     )

@@ -153,12 +153,15 @@ class Problem:
         ):
             kind = type(getattr(self, name)).__name__
             try:
-                found = tuple(ask(at).shape)
+                out = ask(at)
             except Exception as error:
-                reason = str(error).rstrip(".") or type(error).__name__
+                kind_of_error = type(error).__name__
+                reason = str(error).rstrip(".") if isinstance(error, (ValueError, TypeError)) else ""
+                reason = reason or ": ".join(filter(None, (kind_of_error, str(error).rstrip("."))))
                 raise ValueError(
                     f"{name} = {kind} could not be evaluated at a starting point of shape {tuple(X.shape)}: {reason}."
                 ) from error
+            found = tuple(out.shape) if hasattr(out, "shape") else f"a {type(out).__name__}"
             if found != tuple(at.shape):
                 raise ValueError(
                     f"{name} = {kind} must give an array of the shape it is given, {tuple(at.shape)}; it gave {found}."

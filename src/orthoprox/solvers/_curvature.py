@@ -7,7 +7,7 @@ from collections.abc import Callable
 from orthoprox._linalg import inner, norm, rounding
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
-from orthoprox.backends import backend_of
+from orthoprox.backends import backend_of, either
 from orthoprox.problem import Problem
 from orthoprox.terms import SmoothTerm
 
@@ -16,10 +16,14 @@ LARGEST = 1e30
 
 
 def local_lipschitz(problem: Problem, X: Array) -> float:
-    """How fast the gradient of f changes near X along a random direction: a first guess for backtracking."""
+    """How fast the gradient of f changes near X along a random direction: a first guess for backtracking.
+
+    Zero where it changes by rounding only: a linear function has no curvature, whether or not it says so.
+    """
     D = backend_of(X).eps(X) ** (1 / 3) * problem.M.random(1, like=X)
-    change = problem.f.gradient(X + D) - problem.f.gradient(X)
-    return max(float(norm(change) / norm(D)), 1e-12)
+    G, ahead = problem.f.gradient(X), problem.f.gradient(X + D)
+    change = norm(ahead - G)
+    return float(change / norm(D)) if change > rounding(X, norm(G) + norm(ahead)) else 0.0
 
 
 def lipschitz_near(problem: Problem, X: Array) -> float:
@@ -46,15 +50,24 @@ def _descends(f: SmoothTerm, X: Array, at_X: tuple[Scalar, Array], X_new: Array,
     return (change <= bound + slack) | ~xp.isfinite(change)
 
 
+def larger_lipschitz(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:
+    """Twice an L with which f does not descend; where that is zero, the curvature that f shows between the points."""
+    D = X_new - X
+    value, G = f.value_and_gradient(X)
+    shown = 2 * (f.value(X_new) - value - inner(G, D)) / inner(D, D)
+    return either(L > 0, 2.0 * L, shown)
+
+
 def backtrack_lipschitz(f: SmoothTerm, X: Array, move: Callable[[Scalar], Array], L: Scalar) -> tuple[Array, Scalar]:
-    """Double L until f lies below its quadratic model at ``move(L)``; return that point and L."""
+    """Raise L until f lies below its quadratic model at ``move(L)``; return that point and L."""
     at_X = f.value_and_gradient(X)
 
     def too_small(run: tuple[Array, Scalar]) -> Scalar:
         return ~_descends(f, X, at_X, *run) & (run[1] < LARGEST)
 
-    def double(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
-        return move(2.0 * run[1]), 2.0 * run[1]
+    def raised(run: tuple[Array, Scalar]) -> tuple[Array, Scalar]:
+        L = larger_lipschitz(f, X, *run)
+        return move(L), L
 
     X_new = move(L)
-    return backend_of(X).while_loop(too_small, double, (X_new, L))
+    return backend_of(X).while_loop(too_small, raised, (X_new, L))

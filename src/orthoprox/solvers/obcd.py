@@ -31,7 +31,7 @@ from orthoprox.backends._obcd_jumps import FORBIDDEN, Jumps, signed_start
 from orthoprox.maps import Entries, Identity, LinearMap, Product, Scaled, Sum
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem
-from orthoprox.solvers._curvature import descends, local_lipschitz
+from orthoprox.solvers._curvature import descends, larger_lipschitz, local_lipschitz
 from orthoprox.solvers._units import unit
 from orthoprox.terms import L0, L1, NegativePart, Nonnegative, QuadraticTerm, WeightedL1, Zero
 
@@ -222,7 +222,7 @@ class OBCD(Solver[OBCDState]):
                 new = backend_of(now.X).from_numpy(X_new, now.X)
                 if f.lipschitz is not None or bool(descends(f, now.X, new, L)) or L > 1e30:
                     break
-                L = 2.0 * L
+                L = larger_lipschitz(f, now.X, new, L)
             now, largest, moved = problem.at(new), max(largest, gain), moved + went
         return now, L, largest, moved
 

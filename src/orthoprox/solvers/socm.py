@@ -17,7 +17,7 @@ from orthoprox.maps import Identity
 from orthoprox.problem import Certificate, Problem
 from orthoprox.solvers._base import Scope, Solver, UnsupportedProblem, refuse_unless_allowed
 from orthoprox.solvers._curvature import LARGEST as LARGEST_CONSTANT
-from orthoprox.solvers._curvature import descends, lipschitz_near
+from orthoprox.solvers._curvature import descends, larger_lipschitz, lipschitz_near
 from orthoprox.solvers._hessian import LARGEST, formable, solve_system, system_matrix, system_size
 from orthoprox.solvers._rgbb import least_penalty, matching_penalty
 
@@ -218,7 +218,7 @@ class SOCM(Solver[SOCMState]):
             if problem.f.lipschitz is None:  # double it until it fits
                 trial = backend_of(X).while_loop(
                     lambda run: ~descends(problem.f, X, run[0], run[2]) & (run[2] < LARGEST_CONSTANT),
-                    lambda run: move(X, G, 2.0 * run[2]),
+                    lambda run: move(X, G, larger_lipschitz(problem.f, X, run[0], run[2])),
                     trial,
                 )
             return *trial, k + 1

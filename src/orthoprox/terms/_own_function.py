@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from array_api_compat import is_numpy_array
 
+from orthoprox._checks import is_real
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
@@ -133,10 +135,15 @@ class OwnFunction:
 
     def _checked_gradient(self, G: Any, X: Array, kind: str = "gradient") -> Array:
         if tuple(getattr(G, "shape", ())) != tuple(X.shape):
+            given = f"shape {tuple(G.shape)}" if hasattr(G, "shape") else f"a {type(G).__name__}"
             raise ValueError(
                 f"The {kind} function of {self.owner} must return an array of the shape {tuple(X.shape)} of X; "
-                f"given shape {tuple(getattr(G, 'shape', ()))}."
+                f"given {given}."
             )
+        if not is_real(G):
+            raise TypeError(f"The {kind} function of {self.owner} must return real numbers; given dtype {G.dtype}.")
+        if isinstance(G, np.ndarray):
+            G = np.asarray(G)  # a matrix or a masked array has products of its own
         backend = backend_of(X)
         if backend_of(G) is not backend:  # as one that was computed with SciPy
             return backend.from_numpy(backend_of(G).to_numpy(G), X)

@@ -32,7 +32,7 @@ def _search(value: Any, seen: set[int]) -> Iterator[Array]:
     if id(value) in seen:
         return
     seen.add(id(value))
-    if is_array_api_obj(value):
+    if is_array_api_obj(value) and not isinstance(value, type):  # the class of arrays has their attributes too
         if array_namespace(value).isdtype(value.dtype, "real floating"):
             yield value
         return

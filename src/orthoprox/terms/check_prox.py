@@ -74,15 +74,16 @@ def check_prox(h: ProximableTerm, y: Array, mu: float, *, seed: int = 0) -> Prox
         f"mu must be positive and below 1/{h.weak_convexity:g}, the reciprocal of h.weak_convexity; given {mu:g}.",
     )
     p = h.prox(y, mu)
-    if tuple(p.shape) != tuple(y.shape):
-        raise ValueError(f"The prox must have the shape {tuple(y.shape)} of y; given {tuple(p.shape)}.")
+    if tuple(getattr(p, "shape", ())) != tuple(y.shape):
+        given = tuple(p.shape) if hasattr(p, "shape") else f"a {type(p).__name__}"
+        raise ValueError(f"The prox must have the shape {tuple(y.shape)} of y; given {given}.")
 
     def parts(v: Array) -> tuple[float, float]:
         return float(h.value(v)), float(array_namespace(y).sum((v - y) ** 2)) / (2 * mu)
 
     cost, moved = parts(p)
     lowest = min(math.fsum(parts(p + t * D)) for D in _directions(p, y, seed) for t in _STEPS)
-    rounding = 1e3 * backend_of(y).eps(y) * (abs(cost) + moved)
+    rounding = 1e3 * max(backend_of(y).eps(y), backend_of(p).eps(p)) * (abs(cost) + moved)
     scale = moved if moved > 0 else abs(cost) or 1.0
     excess = (cost + moved - lowest) / scale
     return ProxCheck(excess=excess, ok=bool(cost + moved - lowest <= _ROUGH * scale + rounding))

@@ -52,8 +52,9 @@ class MultipliersState:
 class Multipliers(Block[MultipliersState]):
     """A block is a few steps of the method of multipliers.
 
-    Newton's method ends where the gradient is small beside penalty times primal residual. The penalty grows where
-    that residual does not fall.
+    Newton's method ends where the gradient is small beside penalty times primal residual. The penalty grows where it
+    has ended and that residual does not fall: before, the residual tells nothing about the penalty, and a higher one
+    makes Newton's steps shorter.
     """
 
     name: ClassVar[str] = "oadmm: multipliers"
@@ -94,8 +95,11 @@ class Multipliers(Block[MultipliersState]):
         self, problem: Problem, state: MultipliersState, now: Point, z: Array
     ) -> tuple[Point, Array, Array, MultipliersState]:
         """Newton steps in X, then y, z and perhaps the penalty."""
-        tuning, flat = self.tuning, is_flat(problem)
-        inexact = tuning.inexact_flat if flat else tuning.inexact
+        tuning = self.tuning
+        inexact = tuning.inexact_flat if is_flat(problem) else tuning.inexact
+        if state.sigma >= self._most(problem, state):
+            # No higher penalty makes the residual fall: steps that end too early keep it up.
+            inexact *= math.sqrt(state.sigma0 / state.sigma)
         lagrangian = AugmentedLagrangian(problem, now, z, state.sigma, inexact, state.tolerance)
         root = math.sqrt(problem.M.r)
         end = minimise(lagrangian, now, radius=state.radius, most=tuning.newton_steps, largest=root)
@@ -103,10 +107,8 @@ class Multipliers(Block[MultipliersState]):
         residual = end.at.AX - y
         gap = float(norm(residual))
         sigma = state.sigma
-        if gap > max(tuning.shrink * state.gap, rounding(end.at.X, float(norm(end.at.AX)))):
-            # Steps that do not settle may be too few, or the penalty too low; without f it is all the curvature.
-            growth = tuning.growth if end.finished or flat else tuning.caution
-            sigma = min(growth * sigma, self._most(problem, state))
+        if end.finished and gap > max(tuning.shrink * state.gap, rounding(end.at.X, float(norm(end.at.AX)))):
+            sigma = min(tuning.growth * sigma, self._most(problem, state))
         z_new = state.sigma * residual + z
         radius, products = max(end.radius, tuning.least_radius), state.products + end.products
         return end.at, y, z_new, replace(state, sigma=sigma, gap=gap, radius=radius, products=products)

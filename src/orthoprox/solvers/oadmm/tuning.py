@@ -57,7 +57,8 @@ class Tuning:
         It also ends where the gradient is this share of the least Crit so far. Chosen among 0.001, 0.01 and 0.05 on 69
         problems with four starts, those of benchmarks/baseline.py among them; so was ``weak``, among 2, 5 and 7.
     growth, caution : float
-        Factors on that penalty where the primal residual does not fall, after Newton steps that settled or did not.
+        Factors on that penalty: where Newton steps settled and the primal residual does not fall, and after a block
+        that the guard refused.
     shrink : float
         Factor on the primal residual that counts as falling. These were chosen among fifteen variants on 11 dual
         PCP and dictionary problems, eight of them in no table.
