@@ -1,5 +1,6 @@
 """Steps without branches, as a device records them: the same numbers, and what happens where an assumption fails."""
 
+import functools
 import gc
 import sys
 import threading
@@ -12,13 +13,13 @@ import pytest
 from backends.problems import PROBLEMS, N, R
 from orthoprox import Critical, Iterations, Problem, Recorder, Seconds, Stiefel, _trust_region_program, named, solve
 from orthoprox.backends import backend_of
-from orthoprox.backends._speculation import speculate, speculation
-from orthoprox.backends._tree import flatten
+from orthoprox.backends._speculation import MOST_EFFORT, speculate, speculation
+from orthoprox.backends._tree import flatten, select
 from orthoprox.models import sparse_pca
 from orthoprox.terms import L1, Linear, Smooth
 
 pytestmark = pytest.mark.backends
-METHODS = ("oadmm-ep", "oadmm-rr", "radmm", "spgm-ep", "spgm-rr", "socm", "rsg", "subgradient")
+METHODS = ("oadmm-ep", "oadmm-rr", "radmm", "spgm-ep", "spgm-rr", "socm", "madmm", "rsg", "subgradient")
 
 
 @pytest.fixture
@@ -128,6 +129,27 @@ def test_the_rare_case_is_noticed_in_loops_of_jax(jax, monkeypatch):
     assert (int(found.count), np.unique(found.X).tolist()) == (20, [20 % 7])
 
 
+def test_a_long_loop_of_jax_is_one_round_compiled_and_what_it_assumed_counts(jax):
+    rounds = []
+
+    def up(edge: float, X: Any) -> Any:
+        rounds.append(1)
+        speculation().assume(X < 6.5)
+        speculation().settle(X < edge)
+        return X + 1
+
+    for edge, enough in ((9.5, False), (20.5, True)):
+        with speculate(0) as assumed:
+            found = backend_of(jax.numpy.zeros(1)).loop(functools.partial(up, edge), jax.numpy.asarray(0.0), 20)
+        assert (float(found), bool(assumed.usual), bool(assumed.enough)) == (20.0, False, enough)
+    with speculate(MOST_EFFORT):
+        found = backend_of(jax.numpy.zeros(1)).while_loop(
+            lambda X: X < 6.5, functools.partial(up, 9.5), jax.numpy.asarray(0.0)
+        )
+    assert float(found) == 7.0
+    assert len(rounds) < 7 + 3  # each of the three traced twice or thrice
+
+
 def test_a_step_that_asks_the_host_runs_as_it_is(graphs, torch):
     from backends.counted import Counted
 
@@ -145,6 +167,14 @@ def test_a_step_that_asks_the_host_runs_as_it_is(graphs, torch):
     )
     assert found.count == 7
     assert programs(graphs, problem)[0].given_up
+
+
+def test_what_is_one_matrix_in_two_places_stays_one_after_a_choice():
+    """As X and A(X) of a point where A = I: a recording takes states of one layout only."""
+    one, other, same = np.ones((2, 2)), np.zeros((2, 2)), np.full((2, 2), 3.0)
+    found = select(np.asarray(True), np.where, (one, one, same, other), (other, other, same, one))
+    assert found[0] is found[1] and found[2] is same and found[3] is not found[0]
+    assert np.array_equal(found[0], one) and np.array_equal(found[3], other)
 
 
 def test_a_state_of_another_layout_is_led_on_by_hand(graphs, torch):

@@ -75,6 +75,11 @@ def test_halfway_between_two_units_the_same_one_is_taken():
     assert [nearest_unit(2.0**power) for power in (-60, -20, 20, 60)] == [2.0**-40, 1.0, 2.0**40, 2.0**80]
 
 
+def test_a_unit_is_the_same_where_sizes_are_on_a_device():
+    for size in (3e-40, 1e-9, 0.7, 2.0**19.9, 2.0**20.1, 5e33):
+        assert nearest_unit(np.asarray(size)) == nearest_unit(size)
+
+
 def test_squares_that_leave_the_range_are_refused_in_a_sentence():
     for size in (1e160, 1e-160):
         with pytest.raises(ValueError, match=r"squares of the data leave the range of float64.*Divide by a constant"):

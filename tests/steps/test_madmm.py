@@ -98,6 +98,31 @@ def test_a_descent_ends_at_its_tolerance_and_does_nothing_at_a_stationary_point(
     assert (again.steps, again.point) == (0, found.point)
 
 
+@pytest.mark.parametrize("free", [False, True])
+def test_a_descent_from_any_length_is_as_defined(free):
+    """Lengths are clipped at the start and after each step, a third trial may rise, and the mean is that of values."""
+    problem, rises = PROBLEMS["l1 minus largest-k"], 0
+    _, X, _, y, z = random_triple(problem, 2)
+    xi, fixed = problem.g.subgradient(X), None if free else y
+    value = functools.partial(psi, problem, xi=xi, nu=RHO, c=z, fixed=fixed)
+    merit = PenaltyFunction(problem, xi, RHO, z, fixed)
+    near = descent(problem, value, X, a=0.02, ell=20.0, most=6)[0]
+    first = ((X, 1e-12, 20.0, 2), (X, 0.05, 1e5, 3), (X, 0.02, 20.0, 4))
+    for start, length, ell, most in (*first, *((near, length, 20.0, 1) for length in (3.0, 12.0, 20.0, 40.0))):
+        X_new, a, trials, mean = descent(problem, value, start, a=length, ell=ell, most=most)
+        found = rgbb(merit, problem.at(start), length=length, ell=ell, tolerance=0.0, most=most)
+        assert np.allclose(found.point.X, X_new, atol=1e-5) and found.steps == len(trials)
+        assert found.length == pytest.approx(a, rel=1e-3) and found.mean == pytest.approx(mean, rel=1e-5)
+        rises += trials[0] == 3 and value(X_new) > value(start) + 1e-3
+    assert rises > 0
+
+
+def test_the_inner_tolerance_has_a_floor():
+    problem, solver = PROBLEMS["plain l1, centred"], named("madmm", inexact=0.0, most_inner=400)
+    solver = solver.for_problem(problem)
+    assert 10 < solver.step(problem, solver.init(problem, M.random(0))).inner < 400
+
+
 def test_one_product_with_the_data_per_inner_step(monkeypatch):
     problem, X = PROBLEMS["plain l1, centred"], M.random(0)
     start, merit = problem.at(X), PenaltyFunction(problem, 0.0 * X, RHO, 0.0 * X)

@@ -118,9 +118,9 @@ def test_theory_can_be_left_knowingly(tau):
 def test_quotients(rng):
     S, Z = rng.standard_normal((N, R)), rng.standard_normal((N, R))
     inner = abs(np.sum(S * Z))
-    assert barzilai_borwein(S, -Z, "long") == pytest.approx(np.sum(S * S) / inner)
-    assert barzilai_borwein(S, Z, "short") == pytest.approx(inner / np.sum(Z * Z))
-    assert barzilai_borwein(0 * S, 0 * Z, "long") == barzilai_borwein(S, 0 * Z, "short") == 0
+    assert barzilai_borwein(S, -Z, False) == pytest.approx(np.sum(S * S) / inner)
+    assert barzilai_borwein(S, Z, True) == pytest.approx(inner / np.sum(Z * Z))
+    assert barzilai_borwein(0 * S, 0 * Z, False) == barzilai_borwein(S, 0 * Z, True) == 0
 
 
 def test_a_search_ends_where_it_cannot_succeed_and_shortens_what_leaves_the_domain():

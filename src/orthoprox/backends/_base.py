@@ -13,7 +13,7 @@ from array_api_compat import device
 from orthoprox._deadline import is_over
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array
-from orthoprox.backends._speculation import LOOPS, Loops, speculation
+from orthoprox.backends._speculation import Loops, speculation
 from orthoprox.backends._tree import select
 
 V = TypeVar("V")
@@ -70,6 +70,12 @@ class Backend:
             state = body(state)
         return state
 
+    def few_rounds(self, body: Callable[[V], V], state: V, count: int) -> V:
+        """The same for the rounds of a loop that is expected to be short."""
+        for _ in range(count):
+            state = body(state)
+        return state
+
     def loops(self, like: Array) -> Loops | None:
         """What records the loops of programs that run operation by operation where ``like`` lives, if that pays."""
         return None
@@ -78,21 +84,50 @@ class Backend:
         """The numbers that a pure function of problem and state gives, fetched at once; compiled where that pays."""
         return [float(number) for number in function(problem, state)]
 
-    def while_loop(self, keep_going: Callable[[V], Any], body: Callable[[V], V], value: V) -> V:
-        """Repeat the body while the test holds."""
+    def while_loop(
+        self,
+        keep_going: Callable[[V], Any],
+        body: Callable[[V], V],
+        value: V,
+        *,
+        longest: int = 0,
+        until_over: bool = False,
+    ) -> V:
+        """Repeat the body while the test holds.
+
+        A loop that is often longer than a line search says how many rounds the longest program should have for it. One
+        that may take long ends where it is when the time of the run is over (``until_over``); a program has no clock.
+        """
         program = speculation()
         if program is not None:
-            for _ in range(LOOPS[program.effort]):
-                value = select(keep_going(value), self.where, body(value), value)
+
+            def masked(value: V) -> V:
+                chosen: V = select(keep_going(value), self.where, body(value), value)
+                return chosen
+
+            value = self.few_rounds(masked, value, program.rounds(longest))
             program.settle(~keep_going(value))
             return value
-        while bool(keep_going(value)):
+        while not (until_over and is_over()) and bool(keep_going(value)):
             value = body(value)
         return value
 
+    def known(self, number: Any, like: Array) -> Any:
+        """A number that code may ask about; where a program is put together, one of the float type of ``like``.
+
+        There a number of double precision could make double what it is multiplied with.
+        """
+        if speculation() is None:
+            return float(number)
+        is_array = hasattr(number, "dtype")
+        return array_namespace(like).astype(number, like.dtype) if is_array else self.number(number, like)
+
     def cond(self, test: Any, yes: Callable[..., V], no: Callable[..., V], *args: Any) -> V:
-        """One of two functions of the same arguments, chosen by a value known only at run time."""
-        if speculation() is not None:
+        """One of two functions of the same arguments, chosen by a value known only at run time.
+
+        What the host knows already, as in the first round of a loop, is no choice of a program.
+        """
+        if speculation() is not None and not isinstance(test, bool):
             chosen: V = select(test, self.where, yes(*args), no(*args))
             return chosen
         return yes(*args) if bool(test) else no(*args)

@@ -52,6 +52,11 @@ class Speculation:
         self._enough: list[Any] = []
         self._mask: Any = None
 
+    def rounds(self, longest: int = 0) -> int:
+        """How many rounds a loop has; in the longest program at least as many as it says it may need."""
+        least = LOOPS[self.effort]
+        return max(least, longest) if self.effort == MOST_EFFORT else least
+
     def assume(self, usual: Any) -> None:
         """Go on as if this were the usual case."""
         self._usual.append(usual if self._mask is None else usual | ~self._mask)

@@ -202,16 +202,26 @@ def _sequence(kind: type, inner: list[tuple[Build, Hashable]]) -> tuple[Build, H
 
 
 def select(test: Any, where: Callable[..., Any], one: Any, other: Any) -> Any:
-    """Leaf by leaf, one object where a test holds and another of the same kind where it does not."""
+    """Leaf by leaf, one object where a test holds and another of the same kind where it does not.
+
+    What is one matrix in two places of both stays one.
+    """
+    return _select(test, where, one, other, {})
+
+
+def _select(test: Any, where: Callable[..., Any], one: Any, other: Any, known: dict[tuple[int, int], Any]) -> Any:
     if one is other:
         return one
     names = field_names(type(one))
     if names is not None:
         twin = object.__new__(type(one))
         for name in names:
-            object.__setattr__(twin, name, select(test, where, getattr(one, name), getattr(other, name)))
+            object.__setattr__(twin, name, _select(test, where, getattr(one, name), getattr(other, name), known))
         return twin
     if isinstance(one, (tuple, list)):
-        items = [select(test, where, yes, no) for yes, no in zip(one, other, strict=True)]
+        items = [_select(test, where, yes, no, known) for yes, no in zip(one, other, strict=True)]
         return type(one)(*items) if hasattr(one, "_fields") else type(one)(items)
-    return where(test, one, other)
+    pair = id(one), id(other)
+    if pair not in known:
+        known[pair] = where(test, one, other)
+    return known[pair]

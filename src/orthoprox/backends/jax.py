@@ -23,7 +23,7 @@ from orthoprox._fields import parts
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
 from orthoprox.backends._compiling import compiling
-from orthoprox.backends._speculation import MOST_EFFORT, speculate, speculation
+from orthoprox.backends._speculation import LOOPS, MOST_EFFORT, speculate, speculation
 
 V = TypeVar("V")
 
@@ -83,11 +83,46 @@ class JAXBackend(Backend):
     def prefers_products(self, gram: Array) -> bool:
         return bool(jax.default_backend() != "cpu")
 
-    def while_loop(self, keep_going: Callable[[V], Any], body: Callable[[V], V], value: V) -> V:
+    def while_loop(
+        self,
+        keep_going: Callable[[V], Any],
+        body: Callable[[V], V],
+        value: V,
+        *,
+        longest: int = 0,
+        until_over: bool = False,
+    ) -> V:
         if speculation() is None and any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
             result: V = jax.lax.while_loop(keep_going, body, value)
             return result
-        return super().while_loop(keep_going, body, value)
+        return super().while_loop(keep_going, body, value, longest=longest, until_over=until_over)
+
+    def loop(self, body: Callable[[V], V], state: V, count: int) -> V:
+        """Long ones as a loop of JAX's, since it compiles every round of another one anew."""
+        program = speculation()
+        if program is None or count <= LOOPS[1]:
+            return super().loop(body, state, count)
+        state = body(state)  # only then has it the types that it keeps
+        _register(state, in_state=True)
+
+        def one(_: Any, run: tuple[V, Any, Any]) -> tuple[V, Any, Any]:
+            state, usual, enough = run
+            with program.aside() as found:
+                state = body(state)
+            return state, usual & found[0], enough & found[1]
+
+        right = jax.numpy.asarray(True)
+        state, usual, enough = jax.lax.fori_loop(1, count, one, (state, right, right))
+        program.assume(usual)
+        program.settle(enough)
+        return state
+
+    few_rounds = loop
+
+    def known(self, number: Any, like: Array) -> Any:
+        if isinstance(like, jax.core.Tracer):
+            return jax.numpy.asarray(number, dtype=like.dtype)
+        return super().known(number, like)
 
     def cond(self, test: Any, yes: Callable[..., V], no: Callable[..., V], *args: Any) -> V:
         if speculation() is None and isinstance(test, jax.core.Tracer):

@@ -26,12 +26,12 @@ def local_lipschitz(problem: Problem, X: Array) -> float:
     return float(change / norm(D)) if change > rounding(X, norm(G) + norm(ahead)) else 0.0
 
 
-def lipschitz_near(problem: Problem, X: Array) -> float:
+def lipschitz_near(problem: Problem, X: Array) -> Scalar:
     """L_f, or a local estimate near X; 1 where neither f nor h(A(X)) curves, so that steps have a length."""
     L = problem.f.lipschitz
     if L is None:
         L = local_lipschitz(problem, X)
-    return L if problem.A.norm > 0 or L > 0 else 1.0
+    return either((problem.A.norm > 0) | (L > 0), L, 1.0)
 
 
 def descends(f: SmoothTerm, X: Array, X_new: Array, L: Scalar) -> Scalar:

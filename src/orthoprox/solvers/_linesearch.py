@@ -8,7 +8,7 @@ from typing import Any
 
 from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
-from orthoprox.backends import backend_of
+from orthoprox.backends import backend_of, either
 
 SHORTEST = 2.0**-60
 """A search ends at this share of the first step size."""
@@ -50,15 +50,15 @@ def backtrack(
     return eta, outcome, trials, change <= slack - wanted * eta
 
 
-def barzilai_borwein(S: Array, Z: Array, kind: str) -> Scalar:
-    """The quotient <S, S>/|<S, Z>| ("long") or |<S, Z>|/<Z, Z> ("short"); 0 where it is not defined.
+def barzilai_borwein(S: Array, Z: Array, short: Any) -> Scalar:
+    """The quotient |<S, Z>|/<Z, Z>, the short one, or <S, S>/|<S, Z>|; 0 where it is not defined.
 
     S is the last step and Z the change of the Riemannian gradient. The footnote of section 3 has Z
     with the opposite sign, for which the inner product is negative where the problem is convex; its
     magnitude is right for both.
     """
     xp = array_namespace(S)
-    inner = xp.abs(xp.sum(S * Z))
-    above, below = (xp.sum(S * S), inner) if kind == "long" else (inner, xp.sum(Z * Z))
+    inner = abs(xp.sum(S * Z))
+    above, below = backend_of(S).cond(short, lambda: (inner, xp.sum(Z * Z)), lambda: (xp.sum(S * S), inner))
     defined = below > 0
-    return xp.where(defined, above / xp.where(defined, below, xp.ones_like(below)), xp.zeros_like(below))
+    return either(defined, above / either(defined, below, 1.0), 0.0 * below)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
 from orthoprox._fields import require
 from orthoprox._types import Scalar
+from orthoprox.backends import larger
 from orthoprox.problem import Problem
 from orthoprox.terms import ProximableTerm, SeparableSum
 
@@ -79,8 +81,8 @@ def in_units_of_map(problem: Problem, L: float) -> float:
     return L / square if square > 0 else 0.0
 
 
-def entry_slope(h: ProximableTerm) -> float:
+def entry_slope(h: ProximableTerm) -> Scalar:
     """The Lipschitz constant of h in a single entry."""
     if isinstance(h, SeparableSum):
-        return h.weight * max(entry_slope(part) for part in h.parts)
+        return h.weight * functools.reduce(larger, map(entry_slope, h.parts))
     return h.lipschitz_constant((1, 1))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Self
 
 from orthoprox._fields import replace, require
 from orthoprox._linalg import norm, rounding
-from orthoprox._types import Array
+from orthoprox._types import Array, Scalar
+from orthoprox.backends import backend_of, either, larger
 from orthoprox.problem import Certificate, Point, Problem
 from orthoprox.solvers._base import Scope, Solver, refuse_unless_allowed
 from orthoprox.solvers._curvature import lipschitz_near
@@ -22,6 +24,7 @@ from orthoprox.solvers._rgbb import (
     least_penalty,
     matching_penalty,
     rgbb,
+    slope_of_g,
 )
 from orthoprox.solvers._units import unit
 
@@ -34,10 +37,10 @@ class MADMMState:
     now: Point
     Z: Array
     U: Array
-    rho: float
-    L: float
+    rho: Scalar
+    L: Scalar
     """L_f, or an estimate."""
-    length: float
+    length: Scalar
     """The step size at which the next X-step starts."""
     inner: int
     """Inner steps so far."""
@@ -82,7 +85,6 @@ class MADMM(Solver[MADMMState]):
     scope: ClassVar[Scope] = Scope(
         lipschitz_only=False, unproved=frozenset({"concave", "weakly_convex", "not_lipschitz"})
     )
-    compilable: ClassVar[bool] = False
 
     rho0: float | None = None
     most_inner: int = 10
@@ -107,8 +109,9 @@ class MADMM(Solver[MADMMState]):
     def init(self, problem: Problem, X0: Array) -> MADMMState:
         L = lipschitz_near(problem, X0)
         rho = matching_penalty(problem, L) if self.rho0 is None else self.rho0
-        least = least_penalty(problem.h)
-        require(rho >= least, f"rho0 must be at least 2 W_h = {least:.6g} for this h; given {rho}.")
+        if isinstance(rho, (int, float)):  # or one of many runs, with the penalty that was chosen for its problem
+            least = least_penalty(problem.h)
+            require(rho >= least, f"rho0 must be at least 2 W_h = {least:.6g} for this h; given {rho}.")
         now = problem.at(X0)
         return MADMMState(
             t=0, now=now, Z=now.AX, U=0.0 * now.AX, rho=rho, L=L, length=FIRST_STEP_SIZE / unit(problem, L), inner=0
@@ -116,17 +119,19 @@ class MADMM(Solver[MADMMState]):
 
     def step(self, problem: Problem, state: MADMMState) -> MADMMState:
         h, A = problem.h, problem.A
-        Z, U, rho = state.Z, state.U, state.rho
+        Z, U, known = state.Z, state.U, backend_of(state.Z).known
+        rho, L, length = known(state.rho, Z), known(state.L, Z), known(state.length, Z)
+        one = unit(problem, L)
 
         # X: the augmented Lagrangian with Z fixed, as accurately as the residual deserves
-        merit = PenaltyFunction(problem, problem.g.subgradient(state.now.X), rho, -1.0 * U, fixed=Z)
-        tolerance = max(1e-8 * unit(problem, state.L), self.inexact * rho * A.norm * float(norm(state.now.AX - Z)))
+        merit = PenaltyFunction(problem, slope_of_g(problem, state.now.X), rho, -1.0 * U, fixed=Z)
+        residual = known(norm(state.now.AX - Z), Z)
         found = rgbb(
             merit,
             state.now,
-            length=state.length,
-            ell=state.L + rho * A.norm**2,
-            tolerance=tolerance,
+            length=length,
+            ell=L + rho * A.norm**2,
+            tolerance=larger(self.inexact * rho * A.norm * residual, 1e-8 * one),
             most=self.most_inner,
             done=state.inner,
         )
@@ -136,7 +141,7 @@ class MADMM(Solver[MADMMState]):
         Z_new = h.prox(AX + U, 1 / rho)
         U_new = U + AX - Z_new
 
-        scale = self._penalty_factor(problem, state.t, rho, AX - Z_new, (Z_new - Z) / unit(problem, state.L))
+        scale = self._penalty_factor(problem, state.t, rho, AX - Z_new, (Z_new - Z) / one)
         return MADMMState(
             t=state.t + 1,
             now=found.point,
@@ -148,15 +153,24 @@ class MADMM(Solver[MADMMState]):
             inner=state.inner + found.steps,
         )
 
-    def _penalty_factor(self, problem: Problem, t: int, rho: float, gap: Array, move: Array) -> float:
+    def _penalty_factor(self, problem: Problem, t: Scalar, rho: Scalar, gap: Array, move: Array) -> Scalar:
         """The factor by which the penalty changes: 2, 1/2 or 1."""
-        if t >= self.balance:
-            return 1.0
-        primal, dual = float(norm(gap)), rho * float(norm(problem.A.adjoint(move)))
-        if primal > max(10 * dual, rounding(gap, problem.A.norm * problem.M.r**0.5)):  # r unit columns in A
-            return 2.0
-        may_halve = rho / 2 >= _least_penalty(problem) * (1 - 1e-9)  # from L_f it may halve once, despite rounding
-        return 0.5 if dual > 10 * primal and may_halve else 1.0
+        backend = backend_of(gap)
+        twice, half, once = (partial(backend.known, factor, gap) for factor in (2.0, 0.5, 1.0))
+
+        def balanced() -> Scalar:
+            primal = backend.known(norm(gap), gap)
+            dual = rho * backend.known(norm(problem.A.adjoint(move)), gap)
+            least = rounding(gap, problem.A.norm * problem.M.r**0.5)  # r unit columns in A
+            return backend.cond(
+                primal > larger(least, 10 * dual), twice, lambda: backend.cond(dual > 10 * primal, halved, once)
+            )
+
+        def halved() -> Scalar:
+            may_halve = rho / 2 >= _least_penalty(problem) * (1 - 1e-9)  # from L_f it may halve once, despite rounding
+            return backend.cond(may_halve, half, once)
+
+        return backend.cond(t < self.balance, balanced, once)
 
     def point(self, state: MADMMState) -> Array:
         return state.now.X
@@ -166,19 +180,21 @@ class MADMM(Solver[MADMMState]):
 
     def work(self, state: MADMMState) -> int:
         """One product for each inner step."""
-        return state.inner
+        return int(state.inner)
 
 
-def _least_penalty(problem: Problem) -> float:
+def _least_penalty(problem: Problem) -> Scalar:
     """Below this the penalty is not halved.
 
     The prox of a weakly convex h needs twice W_h. A concave f, such as that of PCA, pulls X away from Z when the
     penalty is much smaller than its curvature, or than the penalty at which the prox of h moves the entries of A(X) by
     their mean size: balancing then never ends.
     """
-    f, least = problem.f, least_penalty(problem.h)
-    pull = problem.h.lipschitz_constant(problem.shape)
-    if pull == 0 or problem.A.norm == 0 or f.lipschitz is None or f.upper_curvature == f.lipschitz:
+    f, h, A, least = problem.f, problem.h, problem.A, least_penalty(problem.h)
+    if f.lipschitz is None:
         return least
-    kinks = 1.2 * pull / (problem.A.norm * problem.M.r**0.5) if math.isfinite(pull) else 0.0
-    return max(least, f.lipschitz / (2 * problem.A.norm**2), float(kinks))
+    pull = h.lipschitz_constant(problem.shape)
+    plain = (pull == 0) | (A.norm == 0) | (f.upper_curvature == f.lipschitz)
+    size = either(A.norm > 0, A.norm, 1.0)
+    kinks = either(pull < math.inf, 1.2 * pull / (size * problem.M.r**0.5), 0.0)
+    return either(plain, least, larger(larger(kinks, f.lipschitz / (2 * size**2)), least))

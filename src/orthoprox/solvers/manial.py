@@ -21,6 +21,7 @@ from orthoprox.solvers._rgbb import (
     PenaltyFunction,
     matching_penalty,
     rgbb,
+    slope_of_g,
     slope_penalty,
 )
 from orthoprox.solvers._units import unit
@@ -153,7 +154,7 @@ class ManIAL(Solver[ManIALState]):
         nu, Z = state.nu, state.Z
 
         # X: its prox eliminates Y, which leaves a smooth function
-        merit = PenaltyFunction(problem, problem.g.subgradient(state.now.X), nu, Z / nu)
+        merit = PenaltyFunction(problem, slope_of_g(problem, state.now.X), nu, Z / nu)
         tolerance, most = self._inner_limits(state.t + 1)
         found = rgbb(
             merit,

@@ -166,7 +166,7 @@ class OADMMRR(Solver[OADMMRRState]):
             return None, 1.0
         xp = array_namespace(G)
         G_1 = M.direction(state.now.X, G, 1.0)
-        quotient = barzilai_borwein(state.now.X - state.X_prev, G_1 - state.G_prev, self.length[3:])
+        quotient = barzilai_borwein(state.now.X - state.X_prev, G_1 - state.G_prev, self.length == "bb-short")
         b = xp.clip(beta * quotient, *self.b_range)
         return G_1, xp.where(quotient > 0, b, xp.ones_like(b))
 

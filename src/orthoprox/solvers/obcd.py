@@ -189,7 +189,7 @@ class OBCD(Solver[OBCDState]):
         return OBCDState(t=state.t + 1, now=now, H=state.H, L=L, largest=largest, moved=moved)
 
     def _alpha(self, problem: Problem, state: OBCDState) -> float:
-        return self.alpha * unit(problem, float(problem.f.lipschitz or state.L))
+        return self.alpha * float(unit(problem, float(problem.f.lipschitz or state.L)))
 
     def _run_sequential(
         self, problem: Problem, state: OBCDState, choose: Callable[..., Any]
