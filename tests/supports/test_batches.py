@@ -11,7 +11,7 @@ from orthoprox.datasets import pitprops
 from orthoprox.supports import find_components, levels
 from orthoprox.supports.apart import leading
 from orthoprox.supports.disjoint import splits
-from orthoprox.supports.newton import Slots, maximise
+from orthoprox.supports.newton import maximise
 from orthoprox.supports.points import orthonormalise
 
 
@@ -84,10 +84,10 @@ def test_supports_of_unequal_sizes_are_improved_as_each_alone():
     C, rng, sizes = covariance(6, 12), np.random.default_rng(0), (2, 3, 5, 6)
     S = np.concatenate([of_caps(k, k, k).choose(rng.random((1, 12, 3))) for k in sizes])
     X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
-    together, values = maximise(C, X, Slots.of(S), 6)
+    together, values = maximise(C, X, S, 6)
     assert len(X) > 2 and np.all(values > np.einsum("kij,kij->k", X, C @ X))
     for x, s, found, value in zip(X, S, together, values, strict=True):
-        alone, kept = maximise(C, x[None], Slots.of(s[None]), 6)
+        alone, kept = maximise(C, x[None], s[None], 6)
         assert np.allclose(alone[0], found, atol=1e-7) and kept[0] == pytest.approx(value, rel=1e-9)
 
 

@@ -8,8 +8,9 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowances
 from orthoprox.supports.apart import replace_columns, share_no_row
 from orthoprox.supports.moves import Moves, promising
-from orthoprox.supports.newton import Slots, maximise, restore, variance
+from orthoprox.supports.newton import maximise, restore, variance
 from orthoprox.supports.points import Points, advance, join, places, plane_gain
+from orthoprox.supports.slots import Slots
 
 _FEW = 2  # steps of Newton's method on the columns that an exchange changes
 _STEPS = 3  # and on all columns
@@ -72,13 +73,15 @@ def _joint(C: Array, points: Points, S: Array, moves: Moves) -> tuple[Points, Ar
     First the columns of a move alone are improved, then all columns of the best move of each point.
     """
     owner = moves.owner
-    few = Slots.of(S & np.any(S != points.S[owner], axis=1)[:, None, :])
-    X, feasible = restore(_applied(C, points.X[owner], moves), few)
+    few = S & np.any(S != points.S[owner], axis=1)[:, None, :]
+    X, feasible = _applied(C, points.X[owner], moves), np.empty(len(S), dtype=bool)
+    for some, slots in Slots.by_width(few):
+        X[some], feasible[some] = restore(X[some], slots)
     X, S, owner = X[feasible], S[feasible], owner[feasible]
-    X, values = maximise(C, X, few.take(feasible), _FEW)
+    X, values = maximise(C, X, few[feasible], _FEW)
     order = np.lexsort((-values, owner))
     best = order[places(owner[order]) == 0]
-    X, values = maximise(C, X[best], Slots.of(S[best]), _STEPS, goals=points.values[owner[best]])
+    X, values = maximise(C, X[best], S[best], _STEPS, goals=points.values[owner[best]])
     return Points(X, S[best], values), np.flatnonzero(feasible)[best]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.allowance import Allowances
-from orthoprox.supports.newton import Slots
 from orthoprox.supports.points import Points, Worth, places, plane_gain
+from orthoprox.supports.slots import Slots
 
 _ROWS = 10  # of each column that an entry may go to, those of largest gain
 _DEAR = 1e100  # what the last entry of a column costs

@@ -10,7 +10,7 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
 from orthoprox.supports.apart import replace_columns, share_no_row
-from orthoprox.supports.newton import Slots, maximise, variance
+from orthoprox.supports.newton import maximise, variance
 
 NONE = np.zeros(0, dtype=int)
 """Nothing said."""
@@ -69,7 +69,7 @@ class Points:
             X[apart] = replace_columns(C, X[apart], self.S[apart], np.ones((int(apart.sum()), X.shape[2]), dtype=bool))
             values[apart] = variance(C, X[apart])
         if not apart.all():
-            X[~apart], values[~apart] = maximise(C, X[~apart], Slots.of(self.S[~apart]), steps)
+            X[~apart], values[~apart] = maximise(C, X[~apart], self.S[~apart], steps)
         return Points(X, self.S, values, self.level)
 
 
