@@ -18,7 +18,29 @@ _HOPE = 0.03  # of the variance: an estimate may be this far too low
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 
 
-def exchange(C: Array, points: Points, allowances: Allowances, tries: int, rounds: int, keep: int | Array) -> Points:
+class Ends:
+    """Points that no exchange has made better, by level and value: equal values are taken for equal points."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[int, float]] = set()
+
+    def add(self, points: Points) -> None:
+        self._known.update(points.keys())
+
+    def holds(self, points: Points) -> Array:
+        """Which of the points are known."""
+        return np.array([key in self._known for key in points.keys()], dtype=bool)
+
+
+def exchange(
+    C: Array,
+    points: Points,
+    allowances: Allowances,
+    tries: int,
+    rounds: int,
+    keep: int | Array,
+    ends: Ends | None = None,
+) -> Points:
     """Improve each point by its best exchange, again and again; the worse half is dropped until ``keep`` are left.
 
     Levels are exchanged at once, each for itself.
@@ -33,17 +55,22 @@ def exchange(C: Array, points: Points, allowances: Allowances, tries: int, round
         How often.
     keep : int or array
         How many points are followed to the end, of each level.
+    ends : Ends, optional
+        Where exchanges ended before, with as many tries: these points are not exchanged again. It learns of others.
     """
-    live = np.ones(len(points), dtype=bool)
-    for _ in range(rounds):
+    ends = Ends() if ends is None else ends
+    live = ~ends.holds(points)
+    for _ in range(rounds if live.any() else 0):
         which = np.flatnonzero(live)
         some = points.take(which)
         moved, owner = _neighbours(C, some, promising(C, some, allowances.take(some.level), tries, _HOPE))
         if len(moved) == 0:
+            live = np.zeros(len(points), dtype=bool)
             break
         points, live = advance(points, moved, which[owner], _REAL, keep)
         if not live.any():
             break
+    ends.add(points.take(~live))
     return points
 
 

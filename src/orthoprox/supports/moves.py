@@ -142,20 +142,19 @@ def _swaps(free: _Swaps, slots: Slots, tries: int) -> Moves:
 def _takeovers(table: _SwapTable, free: _Swaps, S: Array, tries: int) -> Moves:
     """A column takes a row from another one, which takes a free one in its place."""
     slots, values = table.slots, table.values
-    k, columns = slots.index, slots.columns
+    k, rows, columns = slots.index, slots.rows, slots.columns
     taken = table.into(np.where(values.owners == 1, values.gain, -np.inf))
-    instead = np.argmax(free.gains, axis=2)
-    price = np.take_along_axis(free.gains, instead[:, :, None], axis=2)[:, :, 0]
-    instead = np.take_along_axis(free.rows, instead[:, :, None], axis=2)[:, :, 0]
-    slot = np.zeros(S.shape, dtype=int)
-    slot[k, slots.rows, columns] = np.arange(slots.rows.shape[1])
-    K = k[:, :, None]
-    seller = np.argmax(S[K, taken.rows] & (values.apart > 0)[k, columns][:, :, None, :], axis=3)  # a column
-    sold = slot[K, taken.rows, seller]  # its slot
-    which, s, place, value = _best(taken.gains + price[K, sold], tries)
-    row, j, a = taken.rows[which, s, place], columns[which, s], seller[which, s, place]
-    new = instead[which, sold[which, s, place]]
-    return Moves(which, value, _pair(slots.rows[which, s], j, row, a), _pair(row, j, new, a))
+    best = np.argmax(free.gains, axis=2)[:, :, None]
+    # What the column that bars an entry loses when it takes its best free row instead, and which one that is.
+    price, instead = np.zeros(S.shape), np.zeros(S.shape, dtype=int)
+    lost = np.maximum(np.take_along_axis(free.gains, best, axis=2)[:, :, 0], -_DEAR)
+    price[k, rows, columns] = np.where(slots.real, lost, 0.0)
+    instead[k, rows, columns] = np.take_along_axis(free.rows, best, axis=2)[:, :, 0]
+    prices = price @ values.apart
+    which, s, place, value = _best(taken.gains + prices[k[:, :, None], taken.rows, columns[:, :, None]], tries)
+    row, j = taken.rows[which, s, place], columns[which, s]
+    a = np.argmax(S[which, row] & (values.apart[which, j] > 0), axis=1)
+    return Moves(which, value, _pair(rows[which, s], j, row, a), _pair(row, j, instead[which, row, a], a))
 
 
 def _shifts(values: Worth, S: Array, which: Array, caps: Array, tries: int) -> list[Moves]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,6 +52,10 @@ class Points:
         order = _distinct(self.values, self.level)
         level = self.level[order]
         return self.take(order[places(level) < (most if isinstance(most, int) else most[level])])
+
+    def keys(self) -> Iterator[tuple[int, float]]:
+        """Level and value of each, by which points are compared."""
+        return zip(self.level.tolist(), _rounded(self.values).tolist(), strict=True)
 
     def first(self, levels: int) -> Array:
         """The best value of each level, of sorted points; minus infinity where there is none."""
