@@ -245,7 +245,7 @@ class Search:
         """The best of the points, improved and exchanged; the worst are dropped before that, and after a first step."""
         effort, C, race, keep = self.effort, self.C, self.levels.race, self.effort.keep
         points = points.best(_HEAT * race).improve(C, 1).best(_HEAT * race // 2)
-        points = points.improve(C, _STEPS - 1).best(race)
+        points = points.improve(C, _STEPS - 1, again=True).best(race)
         if self.progress.tick():
             points = exchange(C, points, self.levels.allowances, effort.tries, effort.rounds, keep, self.ends)
         points = self._refilled(points.best(keep))

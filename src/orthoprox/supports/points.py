@@ -67,10 +67,10 @@ class Points:
         """What their entries are worth."""
         return worth(self.X, self.S, C @ self.X, np.diag(C))
 
-    def improve(self, C: Array, steps: int) -> Points:
-        """Newton steps on the supports; columns that share no row are made best at once."""
+    def improve(self, C: Array, steps: int, *, again: bool = False) -> Points:
+        """Newton steps on the supports; columns that share no row are made best at once, and stay so when it goes on."""
         apart, X, values = share_no_row(self.S), self.X.copy(), self.values.copy()
-        if apart.any():
+        if apart.any() and not again:
             X[apart] = replace_columns(C, X[apart], self.S[apart], np.ones((int(apart.sum()), X.shape[2]), dtype=bool))
             values[apart] = variance(C, X[apart])
         if not apart.all():
