@@ -9,7 +9,7 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.allowance import Allowances
-from orthoprox.supports.points import Points, Worth, places, plane_gain
+from orthoprox.supports.points import Points, Worth, places
 from orthoprox.supports.slots import Slots
 
 _ROWS = 10  # of each column that an entry may go to, those of largest gain
@@ -100,14 +100,15 @@ class _SwapTable:
             promise = np.take_along_axis(promise, rows, axis=2)
         else:
             rows = np.broadcast_to(np.arange(most), promise.shape)
+        d, G = np.diag(self.C)[rows], np.take_along_axis(self.values.G.transpose(0, 2, 1), rows, axis=2)
         k, columns = slots.index, slots.columns
-        rows, there = rows[k, columns], (promise > -np.inf)[k, columns] & slots.real[:, :, None]
-        d = np.diag(self.C)[rows]
-        g = self.values.G[k[:, :, None], rows, columns[:, :, None]] - self.C[slots.rows[:, :, None], rows] * self.x
-        gains = self.left - self.lam + plane_gain(self.left, d, g / self.short)
+        rows, d, G, there = rows[k, columns], d[k, columns], G[k, columns], (promise > -np.inf)[k, columns]
+        g = (G - self.C[slots.rows[:, :, None], rows] * self.x) / self.short
+        h = (self.left - d) / 2
+        gains = d - self.lam + h + np.sqrt(h * h + g * g)  # the larger eigenvalue of [[left, g], [g, d]], less lam
         if self.alone.any():
             gains = np.where(self.alone[:, :, None], d - self.lam, gains)
-        return _Swaps(rows, np.where(there, gains, -np.inf))
+        return _Swaps(rows, np.where(there & slots.real[:, :, None], gains, -np.inf))
 
 
 def _best(table: Array, tries: int) -> tuple[Array, Array, Array, Array]:
