@@ -18,8 +18,8 @@ from orthoprox.supports.fresh import singles
 from orthoprox.supports.newton import maximise
 from orthoprox.supports.points import Points, advance, at, orthonormalise, worth
 from orthoprox.supports.splice import splice
-from orthoprox.supports.wide import entering_features, first_features
 from orthoprox.supports.systems import eigh, inverse, solve
+from orthoprox.supports.wide import entering_features, first_features
 
 
 def covariance(seed, n, m=30):
@@ -266,6 +266,7 @@ def test_equal_variances_are_not_told_apart_by_rounding():
 def test_a_batch_that_lapack_refuses_is_computed_one_by_one(monkeypatch):
     A = np.stack([np.eye(3), np.zeros((3, 3)), np.diag([3.0, 1.0, 2.0])])
     assert np.array_equal(solve(A, np.ones((3, 3, 1)))[1], np.zeros((3, 1)))
+    assert np.array_equal(inverse(A)[1], np.zeros((3, 3))) and np.allclose(inverse(A)[2], np.linalg.inv(A[2]))
 
     def refuse(*_):
         raise np.linalg.LinAlgError

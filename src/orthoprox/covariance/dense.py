@@ -9,7 +9,7 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.covariance._base import Covariance
 
-_SMALL = 200  # features of a covariance that stays in the cache from one product to the next
+_SMALL = 100  # features of a covariance that stays in the cache from one product to the next
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from orthoprox.supports.systems import eigh, solve
 
 _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DECOMPOSED = 10  # the largest size of blocks whose eigenvectors are all computed
-_WIDTHS = 5 * 2 ** np.arange(40)  # to which blocks are padded, each to the next one
+_WIDTHS = np.array([5, 10, *(m * 2**i for i in range(30) for m in (15, 20))])  # to which blocks are padded
 _POWERS = 3  # power steps for larger ones
 _QUOTIENTS = 3  # and Rayleigh quotient steps
 _OFF = 1e-13  # of the largest entry, beside a quotient: at an eigenvalue there is nothing to solve

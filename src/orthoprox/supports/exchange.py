@@ -25,11 +25,11 @@ class Ends:
         self._known: set[tuple[int, float]] = set()
 
     def add(self, points: Points) -> None:
-        self._known.update(points.keys())
+        self._known.update(points.compared())
 
     def holds(self, points: Points) -> Array:
         """Which of the points are known."""
-        return np.array([key in self._known for key in points.keys()], dtype=bool)
+        return np.array([key in self._known for key in points.compared()], dtype=bool)
 
 
 def exchange(

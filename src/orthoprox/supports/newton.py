@@ -73,7 +73,12 @@ def _maximise(model: _Model, X: Array, values: Array, steps: int, goals: Array |
         if goals is not None:
             hope = live.values + _PROMISE * promise > goals[live.which]
             if not hope.all():
-                live, model, d, normals = live.take(hope), model.take(hope), d[hope], (normals[0][hope], normals[1][hope])
+                live, model, d, normals = (
+                    live.take(hope),
+                    model.take(hope),
+                    d[hope],
+                    (normals[0][hope], normals[1][hope]),
+                )
                 if len(d) == 0:
                     break
         length = np.sqrt(np.einsum("kp,kp->k", d, d))

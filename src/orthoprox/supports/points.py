@@ -53,7 +53,7 @@ class Points:
         level = self.level[order]
         return self.take(order[places(level) < (most if isinstance(most, int) else most[level])])
 
-    def keys(self) -> Iterator[tuple[int, float]]:
+    def compared(self) -> Iterator[tuple[int, float]]:
         """Level and value of each, by which points are compared."""
         return zip(self.level.tolist(), _rounded(self.values).tolist(), strict=True)
 
@@ -68,7 +68,7 @@ class Points:
         return worth(self.X, self.S, C @ self.X, np.diag(C))
 
     def improve(self, C: Array, steps: int, *, again: bool = False) -> Points:
-        """Newton steps on the supports; columns that share no row are made best at once, and stay so when it goes on."""
+        """Newton steps on the supports; columns that share no row are made best at once, and stay so ``again``."""
         apart, X, values = share_no_row(self.S), self.X.copy(), self.values.copy()
         if apart.any() and not again:
             X[apart] = replace_columns(C, X[apart], self.S[apart], np.ones((int(apart.sum()), X.shape[2]), dtype=bool))
