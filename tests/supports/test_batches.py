@@ -8,11 +8,12 @@ import pytest
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import DenseCovariance
 from orthoprox.datasets import pitprops
+from orthoprox.supports import exchange as exchanges
 from orthoprox.supports import find_components, levels
-from orthoprox.supports.apart import leading
-from orthoprox.supports.disjoint import splits
-from orthoprox.supports.newton import Slots, maximise
-from orthoprox.supports.points import orthonormalise
+from orthoprox.supports.apart import leading, share_no_row
+from orthoprox.supports.disjoint import one_by_one, splits
+from orthoprox.supports.newton import maximise, variance
+from orthoprox.supports.points import Points, join, orthonormalise
 
 
 def covariance(seed, n, m=30):
@@ -29,7 +30,7 @@ def of_caps(*caps):
 @pytest.mark.parametrize("slack", [False, True], ids=["caps", "total"])
 def test_a_level_does_not_depend_on_those_above(slack, monkeypatch):
     """To the last bit: so more entries never keep less."""
-    C, run, values = covariance(3, 11), levels.Search.run, []
+    C, run, values = covariance(5, 14), levels.Search.run, []
 
     def watched(search, *given):
         points = run(search, *given)
@@ -38,9 +39,49 @@ def test_a_level_does_not_depend_on_those_above(slack, monkeypatch):
 
     monkeypatch.setattr(levels.Search, "run", watched)
     for k in (3, 5):
-        find_components(DenseCovariance(C), Allowance(3 * k, (11 if slack else k,) * 3))
+        find_components(DenseCovariance(C), Allowance(3 * k, (14 if slack else k,) * 3))
     few, many = (values[1], values[3]) if slack else values
     assert len(few) < len(many) and np.array_equal(few, many[: len(few)])
+
+
+def test_points_where_exchanges_have_ended_are_not_exchanged_again(monkeypatch):
+    C, rng, looked = covariance(5, 12), np.random.default_rng(0), []
+    allowances = Allowances.of([of_caps(3, 3), of_caps(4, 4)])
+    level = np.repeat([0, 1], 4)
+    S = allowances.take(level).choose(rng.random((8, 12, 2)))
+    X, S, kept = orthonormalise(rng.standard_normal(S.shape), S)
+    points = Points(X, S, variance(C, X), level[kept]).improve(C, 4)
+    promising = exchanges.promising
+    monkeypatch.setattr(
+        exchanges, "promising", lambda C, some, *given: looked.append(some) or promising(C, some, *given)
+    )
+    ends = exchanges.Ends()
+    found = exchanges.exchange(C, points, allowances, 2, 20, 8, ends)
+    looked.clear()
+    again = exchanges.exchange(C, found, allowances, 2, 20, 8, ends)
+    assert looked == [] and np.array_equal(np.sort(again.values), np.sort(found.values))
+    other = Points(found.X[:1], found.S[:1], found.values[:1], 1 - found.level[:1])  # but at another level it is
+    exchanges.exchange(C, join(found, other), allowances, 2, 1, 8, ends)
+    assert [len(some) for some in looked] == [1]
+
+
+def test_columns_that_share_no_row_are_left_alone_by_a_second_improvement():
+    C, rng = covariance(8, 12), np.random.default_rng(0)
+    S = of_caps(2, 2).choose(rng.random((30, 12, 2)))
+    X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
+    points, apart = Points(X, S, variance(C, X)), share_no_row(S)
+    first, second = points.improve(C, 3), points.improve(C, 3, again=True)
+    assert 0 < apart.sum() < len(S) and np.array_equal(second.X[apart], X[apart])
+    assert np.all(first.values[apart] > second.values[apart])
+    assert np.array_equal(second.X[~apart], first.X[~apart])
+
+
+def test_columns_one_after_the_other_take_features_that_are_left():
+    """Of every variant: each goes on from a first column of its own."""
+    C = covariance(9, 20)
+    found = one_by_one(DenseCovariance(C), Allowances.of([of_caps(3, 3, 3), of_caps(5, 5, 5)]), np.eye(20)[:, :3], 3)
+    assert found.level.tolist() == [0, 0, 0, 1, 1, 1] and share_no_row(found.X != 0).all()
+    assert len({X[:, 0].tobytes() for X in found.X}) == 6
 
 
 def test_large_blocks_get_their_leading_eigenvectors_without_a_decomposition():
@@ -53,8 +94,9 @@ def test_large_blocks_get_their_leading_eigenvectors_without_a_decomposition():
     near = np.zeros((6, 60))
     for x, mask, (_, V) in zip(near, masks, wanted, strict=True):
         x[mask] = V[:, -1] + 0.1 * rng.standard_normal(len(V)) / np.sqrt(len(V))
-    for x, mask, (values, _) in zip(leading(C, masks, near), masks, wanted, strict=True):
+    for x, mask, start, (values, _) in zip(leading(C, masks, near), masks, near, wanted, strict=True):
         assert np.all(x[~mask] == 0) and abs(np.linalg.norm(x) - 1) < 1e-12
+        assert np.array_equal(x, leading(C, mask[None], start[None])[0])
         assert x @ C @ x == pytest.approx(values[-1], rel=1e-10)
     # From anywhere, steps that lead to an eigenvector of less variance than power steps have are not taken.
     many = np.repeat(masks, 20, axis=0)
@@ -81,14 +123,14 @@ def test_allowances_of_a_batch_choose_as_each_alone():
 
 
 def test_supports_of_unequal_sizes_are_improved_as_each_alone():
-    C, rng, sizes = covariance(6, 12), np.random.default_rng(0), (2, 3, 5, 6)
-    S = np.concatenate([of_caps(k, k, k).choose(rng.random((1, 12, 3))) for k in sizes])
+    C, rng, sizes = covariance(6, 12), np.random.default_rng(0), (2, 3, 4, 5, 6, 9)
+    S = np.concatenate([of_caps(k, k, k).choose(rng.random((5, 12, 3))) for k in sizes])
     X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
-    together, values = maximise(C, X, Slots.of(S), 6)
+    together, values = maximise(C, X, S, 6)
     assert len(X) > 2 and np.all(values > np.einsum("kij,kij->k", X, C @ X))
     for x, s, found, value in zip(X, S, together, values, strict=True):
-        alone, kept = maximise(C, x[None], Slots.of(s[None]), 6)
-        assert np.allclose(alone[0], found, atol=1e-7) and kept[0] == pytest.approx(value, rel=1e-9)
+        alone, kept = maximise(C, x[None], s[None], 6)
+        assert np.array_equal(alone[0], found) and kept[0] == value
 
 
 def test_crowded_supports_do_not_follow_the_order_of_features():
@@ -109,3 +151,10 @@ def test_splits_of_a_total_keep_to_it_and_to_its_caps(allowance):
         assert not part.slack and part.total <= allowance.total and min(part.caps) >= 1
         assert all(k <= cap for k, cap in zip(part.caps, allowance.caps, strict=True))
     assert max(splits(allowance)[1].caps) >= max(splits(allowance)[0].caps)
+
+
+def test_products_with_a_small_covariance_do_not_depend_on_the_batch():
+    C, X = DenseCovariance(covariance(0, 13)), np.random.default_rng(0).standard_normal((30, 13, 6))
+    together = C.products(X)
+    assert all(np.array_equal(C.products(X[k : k + 1])[0], together[k]) for k in range(30))
+    assert np.allclose(together, C.C @ X)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from orthoprox.supports.apart import replace_columns, share_no_row
-from orthoprox.supports.newton import Slots, maximise, restore, variance
+from orthoprox.supports.newton import maximise, restore, variance
 from orthoprox.supports.points import orthonormalise, plane_gain, worth
+from orthoprox.supports.slots import Slots
 
 
 def some_points(seed, N=6, n=9, r=3, k=5):
@@ -43,7 +44,7 @@ def test_newton_never_goes_down_and_ends_critical(seed):
     values = variance(C, X)
     slots = Slots.of(S)
     for steps in (1, 2, 40):
-        Y, new = maximise(C, X, slots, steps)
+        Y, new = maximise(C, X, S, steps)
         assert np.all(new >= values) and np.all(gap(Y) <= 1e-8) and np.all(Y[~S] == 0)
         assert np.allclose(new, variance(C, Y))
     # The gradient on the support is a combination of the gradients of the constraints.
@@ -62,7 +63,7 @@ def test_the_jacobian_is_that_of_the_constraints():
 
 def test_one_column_ends_at_the_leading_eigenvector_of_its_block():
     C, X, S = some_points(4, r=1, N=10)
-    _, values = maximise(C, X, Slots.of(S), 60)
+    _, values = maximise(C, X, S, 60)
     for s, value in zip(S[:, :, 0], values, strict=True):
         assert value == pytest.approx(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1], rel=1e-8)
 
@@ -85,9 +86,9 @@ def test_columns_that_share_no_row_are_leading_eigenvectors_of_their_blocks():
 
 def test_a_point_that_cannot_reach_its_goal_is_given_up():
     C, X, S = some_points(7)
-    ends = maximise(C, X, Slots.of(S), 40)[1]
+    ends = maximise(C, X, S, 40)[1]
     goals = np.where(np.arange(len(X)) % 2 == 0, variance(C, X), 100 * ends)
-    Y, values = maximise(C, X, Slots.of(S), 40, goals=goals)
+    Y, values = maximise(C, X, S, 40, goals=goals)
     assert np.array_equal(values[::2], ends[::2]) and np.array_equal(Y[1::2], X[1::2])
     assert np.all(ends > 1.01 * variance(C, X))
 
@@ -96,9 +97,9 @@ def test_a_point_that_cannot_reach_its_goal_is_given_up():
 def test_what_becomes_of_a_point_does_not_depend_on_the_others(seed):
     """To the last bit: the levels of a search share a batch, and each must find what it finds alone."""
     C, X, S = some_points(seed)
-    Y, values = maximise(C, X, Slots.of(S), 40)
+    Y, values = maximise(C, X, S, 40)
     for k in range(len(X)):
-        alone, value = maximise(C, X[k : k + 1], Slots.of(S[k : k + 1]), 40)
+        alone, value = maximise(C, X[k : k + 1], S[k : k + 1], 40)
         assert np.array_equal(alone[0], Y[k]) and value[0] == values[k]
 
 

@@ -15,9 +15,10 @@ from orthoprox.supports import EFFORTS, Allowance, Effort, Progress, find_compon
 from orthoprox.supports import splice as splices
 from orthoprox.supports.exchange import exchange
 from orthoprox.supports.fresh import singles
-from orthoprox.supports.newton import Slots, _eigh, maximise, solve
+from orthoprox.supports.newton import maximise
 from orthoprox.supports.points import Points, advance, at, orthonormalise, worth
 from orthoprox.supports.splice import splice
+from orthoprox.supports.systems import eigh, inverse, solve
 from orthoprox.supports.wide import entering_features, first_features
 
 
@@ -69,7 +70,7 @@ def brute_force(C, k, starts=4):
     pairs = [(i, j) for i in range(len(sets)) for j in range(i + 1)]
     S = np.repeat(np.stack([masks[[i, j]].T for i, j in pairs]), starts, axis=0)
     X, S, _ = orthonormalise(rng.standard_normal(S.shape), S)
-    return float(np.max(maximise(C, X, Slots.of(S), 30)[1]))
+    return float(np.max(maximise(C, X, S, 30)[1]))
 
 
 @pytest.mark.parametrize(("seed", "n", "k"), [(0, 6, 2), (1, 6, 3), (2, 6, 4), (3, 7, 3), (4, 5, 3)])
@@ -265,12 +266,13 @@ def test_equal_variances_are_not_told_apart_by_rounding():
 def test_a_batch_that_lapack_refuses_is_computed_one_by_one(monkeypatch):
     A = np.stack([np.eye(3), np.zeros((3, 3)), np.diag([3.0, 1.0, 2.0])])
     assert np.array_equal(solve(A, np.ones((3, 3, 1)))[1], np.zeros((3, 1)))
+    assert np.array_equal(inverse(A)[1], np.zeros((3, 3))) and np.allclose(inverse(A)[2], np.linalg.inv(A[2]))
 
     def refuse(*_):
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(np.linalg, "eigh", refuse)
-    values, vectors = _eigh(A)
+    values, vectors = eigh(A)
     assert np.allclose(values[2], [1, 2, 3]) and np.allclose(A @ vectors, vectors * values[:, None, :])
 
 

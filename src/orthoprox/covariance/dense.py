@@ -9,6 +9,8 @@ import numpy as np
 from orthoprox._types import Array
 from orthoprox.covariance._base import Covariance
 
+_SMALL = 100  # features of a covariance that stays in the cache from one product to the next
+
 
 @dataclass(frozen=True, eq=False)
 class DenseCovariance(Covariance):
@@ -51,6 +53,11 @@ class DenseCovariance(Covariance):
 
     def product(self, X: Array) -> Array:
         return np.asarray(self.C @ X if self.root is None else self.root.T @ (self.root @ X))
+
+    def products(self, X: Array) -> Array:
+        if self.root is None and self.n <= _SMALL:  # each for itself: rounding depends on nothing else in the batch
+            return np.asarray(self.C @ X)
+        return super().products(X)
 
     def columns(self, features: Array) -> Array:
         return np.asarray(self.C[:, features])

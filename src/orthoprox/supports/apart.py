@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from orthoprox._types import Array
-from orthoprox.supports.newton import solve
+from orthoprox.supports.systems import eigh, solve
 
 _ZERO = 1e-9  # an entry this small beside its column is rounding
 _DECOMPOSED = 10  # the largest size of blocks whose eigenvectors are all computed
+_WIDTHS = np.array([5, 10, *(m * 2**i for i in range(30) for m in (15, 20))])  # to which blocks are padded
 _POWERS = 3  # power steps for larger ones
 _QUOTIENTS = 3  # and Rayleigh quotient steps
 _OFF = 1e-13  # of the largest entry, beside a quotient: at an eigenvalue there is nothing to solve
@@ -17,32 +18,36 @@ _TINY = np.finfo(np.float64).tiny
 
 def share_no_row(S: Array) -> Array:
     """Which masks, shape (N, n, r), have at most one entry in every row."""
-    return np.asarray(S.sum(axis=2).max(axis=1) <= 1)
+    some = S.view(np.int8) if S.shape[2] < 128 else S.astype(int)
+    return np.asarray(np.einsum("kij->ki", some).max(axis=1, initial=0) <= 1)  # quicker than sum for short rows
 
 
 def leading(C: Array, masks: Array, near: Array) -> Array:
     """The leading eigenvectors of the blocks of C for some masks, shape (N, n), with zeros elsewhere.
 
     Large blocks are not decomposed: from vectors near the eigenvectors, of the same shape, they take power steps and
-    Rayleigh quotient steps, which converge cubically. All blocks are padded to the size of the largest one by an
-    eigenvalue that is below all others.
+    Rayleigh quotient steps, which converge cubically. Blocks are padded by an eigenvalue that is below all others, to a
+    width that follows from their own size: what is found must not depend on what else is in a batch.
     """
-    N, n = masks.shape
-    counts = masks.sum(axis=1)
-    m = int(counts.max(initial=1))
-    inside = np.argsort(~masks, axis=1, kind="stable")[:, :m]
-    real = np.arange(m) < counts[:, None]
-    blocks = np.where(real[:, :, None] & real[:, None, :], C[inside[:, :, None], inside[:, None, :]], 0.0)
-    k, i = np.nonzero(~real)
-    blocks[k, i, i] = -1.0 - np.max(np.abs(C))
-    if m <= _DECOMPOSED:
-        x = np.linalg.eigh(blocks)[1][:, :, -1]
-    else:
-        x = _iterated(blocks, np.where(real, np.take_along_axis(near, inside, axis=1), 0.0))
-    x[np.abs(x) <= _ZERO] = 0.0
-    x /= np.maximum(np.sqrt(np.einsum("ki,ki->k", x, x)), _TINY)[:, None]
-    found = np.zeros((N, n))
-    np.put_along_axis(found, inside, np.where(real, x, 0.0), axis=1)
+    found, counts = np.zeros(masks.shape), np.count_nonzero(masks, axis=1)
+    kinds = np.searchsorted(_WIDTHS, counts)
+    for kind in np.unique(kinds):
+        some, width = np.flatnonzero(kinds == kind), int(_WIDTHS[kind])
+        which, rows = np.nonzero(masks[some])
+        real = np.arange(width) < counts[some, None]
+        inside = np.zeros(real.shape, dtype=int)
+        inside[real] = rows
+        pairs = inside[:, :, None] * len(C) + inside[:, None, :]
+        blocks = np.where(real[:, :, None] & real[:, None, :], C.reshape(-1)[pairs], 0.0)
+        k, i = np.nonzero(~real)
+        blocks[k, i, i] = -1.0 - np.max(np.abs(C))
+        if width <= _DECOMPOSED:
+            x = eigh(blocks)[1][:, :, -1]
+        else:
+            x = _iterated(blocks, np.where(real, near[some[:, None], inside], 0.0))
+        x = np.where(np.abs(x) <= _ZERO, 0.0, x)
+        x /= np.maximum(np.sqrt(np.einsum("ki,ki->k", x, x)), _TINY)[:, None]
+        found[some[which], rows] = x[real]
     return found
 
 
@@ -56,7 +61,7 @@ def _iterated(blocks: Array, x: Array) -> Array:
         y = _unit(solve(blocks - shift[:, None, None] * np.eye(blocks.shape[1]), y[:, :, None])[:, :, 0])
     lost = ~(_quotients(blocks, y) >= _quotients(blocks, x))
     if lost.any():
-        y[lost] = np.linalg.eigh(blocks[lost])[1][:, :, -1]
+        y[lost] = eigh(blocks[lost])[1][:, :, -1]
     return y
 
 
@@ -76,10 +81,5 @@ def replace_columns(C: Array, X: Array, S: Array, changed: Array) -> Array:
     """Points X, shape (N, n, r), with the columns that have changed, shape (N, r), made best on supports S."""
     X = X.copy()
     k, j = np.nonzero(changed)
-    masks, near = S[k, :, j], X[k, :, j]
-    counts = masks.sum(axis=1)
-    small = 2 * counts <= counts.max(initial=0)  # for which blocks of half the size are enough
-    for some in (small, ~small):
-        if some.any():
-            X[k[some], :, j[some]] = leading(C, masks[some], near[some])
+    X[k, :, j] = leading(C, S[k, :, j], X[k, :, j])
     return X

@@ -38,11 +38,12 @@ def one_by_one(C: Covariance, allowances: Allowances, X: Array, variants: int = 
     sizes, pool = np.linalg.norm(C.product(X), axis=1), _long_columns(C)
     rows, entries = _top(np.abs(C.columns(pool)), min(_SPARE * int(caps.max()), _ENOUGH))
     for j in range(allowances.r):
-        sums = np.full((len(level), C.n), -1.0)
-        left = free[:, rows]
-        sums[:, pool] = np.einsum("tf,ktf->kf", entries, left & (np.cumsum(left, axis=1) <= caps[:, j, None, None]))
-        x = _columns(C, free, caps[:, j], (np.broadcast_to(sizes, sums.shape), sums))
-        x = _chosen(C, x, variant if j == 0 else 0 * variant)
+        alike = variants if j == 0 else 1  # as long as no features are taken
+        left, most = free[::alike, rows], caps[::alike, j]
+        sums = np.full((len(left), C.n), -1.0)
+        sums[:, pool] = np.einsum("tf,ktf->kf", entries, left & (np.cumsum(left, axis=1) <= most[:, None, None]))
+        x = _columns(C, free[::alike], most, (np.broadcast_to(sizes, sums.shape), sums))
+        x = _chosen(C, np.repeat(x, alike, axis=0), variant if j == 0 else 0 * variant)
         Z[np.arange(len(level)), :, order[:, j]] = np.where(there[:, None], x, 0.0)
         free &= x == 0
     Z, _, found = orthonormalise(Z[there], Z[there] != 0)

@@ -8,8 +8,9 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowances
 from orthoprox.supports.apart import replace_columns, share_no_row
 from orthoprox.supports.moves import Moves, promising
-from orthoprox.supports.newton import Slots, maximise, restore, variance
+from orthoprox.supports.newton import maximise, restore, variance
 from orthoprox.supports.points import Points, advance, join, places, plane_gain
+from orthoprox.supports.slots import Slots
 
 _FEW = 2  # steps of Newton's method on the columns that an exchange changes
 _STEPS = 3  # and on all columns
@@ -17,7 +18,29 @@ _HOPE = 0.03  # of the variance: an estimate may be this far too low
 _REAL = 1e-8  # of the variance: a gain that is not rounding
 
 
-def exchange(C: Array, points: Points, allowances: Allowances, tries: int, rounds: int, keep: int | Array) -> Points:
+class Ends:
+    """Points that no exchange has made better, by level and value: equal values are taken for equal points."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[int, float]] = set()
+
+    def add(self, points: Points) -> None:
+        self._known.update(points.compared())
+
+    def holds(self, points: Points) -> Array:
+        """Which of the points are known."""
+        return np.array([key in self._known for key in points.compared()], dtype=bool)
+
+
+def exchange(
+    C: Array,
+    points: Points,
+    allowances: Allowances,
+    tries: int,
+    rounds: int,
+    keep: int | Array,
+    ends: Ends | None = None,
+) -> Points:
     """Improve each point by its best exchange, again and again; the worse half is dropped until ``keep`` are left.
 
     Levels are exchanged at once, each for itself.
@@ -32,17 +55,22 @@ def exchange(C: Array, points: Points, allowances: Allowances, tries: int, round
         How often.
     keep : int or array
         How many points are followed to the end, of each level.
+    ends : Ends, optional
+        Where exchanges ended before, with as many tries: these points are not exchanged again. It learns of others.
     """
-    live = np.ones(len(points), dtype=bool)
-    for _ in range(rounds):
+    ends = Ends() if ends is None else ends
+    live = ~ends.holds(points)
+    for _ in range(rounds if live.any() else 0):
         which = np.flatnonzero(live)
         some = points.take(which)
         moved, owner = _neighbours(C, some, promising(C, some, allowances.take(some.level), tries, _HOPE))
         if len(moved) == 0:
+            live = np.zeros(len(points), dtype=bool)
             break
         points, live = advance(points, moved, which[owner], _REAL, keep)
         if not live.any():
             break
+    ends.add(points.take(~live))
     return points
 
 
@@ -72,13 +100,15 @@ def _joint(C: Array, points: Points, S: Array, moves: Moves) -> tuple[Points, Ar
     First the columns of a move alone are improved, then all columns of the best move of each point.
     """
     owner = moves.owner
-    few = Slots.of(S & np.any(S != points.S[owner], axis=1)[:, None, :])
-    X, feasible = restore(_applied(C, points.X[owner], moves), few)
+    few = S & np.any(S != points.S[owner], axis=1)[:, None, :]
+    X, feasible = _applied(C, points.X[owner], moves), np.empty(len(S), dtype=bool)
+    for some, slots in Slots.by_width(few):
+        X[some], feasible[some] = restore(X[some], slots)
     X, S, owner = X[feasible], S[feasible], owner[feasible]
-    X, values = maximise(C, X, few.take(feasible), _FEW)
+    X, values = maximise(C, X, few[feasible], _FEW)
     order = np.lexsort((-values, owner))
     best = order[places(owner[order]) == 0]
-    X, values = maximise(C, X[best], Slots.of(S[best]), _STEPS, goals=points.values[owner[best]])
+    X, values = maximise(C, X[best], S[best], _STEPS, goals=points.values[owner[best]])
     return Points(X, S[best], values), np.flatnonzero(feasible)[best]
 
 

@@ -14,7 +14,7 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import DenseCovariance
 from orthoprox.supports.disjoint import one_by_one, splits
-from orthoprox.supports.exchange import exchange
+from orthoprox.supports.exchange import Ends, exchange
 from orthoprox.supports.fresh import MOST_ANEW, Draws, recreated, singles, turned
 from orthoprox.supports.points import Points, join, places
 from orthoprox.supports.progress import Progress
@@ -171,6 +171,7 @@ class Search:
         self, C: Array, V: Array, levels: Levels, effort: Effort, rng: np.random.Generator, progress: Progress
     ) -> None:
         self.C, self.V, self.levels, self.effort, self.rng, self.progress = C, V, levels, effort, rng, progress
+        self.ends = Ends()
 
     def begin(self, parts: Points | None = None) -> Points:
         """Fresh points of every level, exchanged: single features, turned principal components, and others.
@@ -244,9 +245,9 @@ class Search:
         """The best of the points, improved and exchanged; the worst are dropped before that, and after a first step."""
         effort, C, race, keep = self.effort, self.C, self.levels.race, self.effort.keep
         points = points.best(_HEAT * race).improve(C, 1).best(_HEAT * race // 2)
-        points = points.improve(C, _STEPS - 1).best(race)
+        points = points.improve(C, _STEPS - 1, again=True).best(race)
         if self.progress.tick():
-            points = exchange(C, points, self.levels.allowances, effort.tries, effort.rounds, keep)
+            points = exchange(C, points, self.levels.allowances, effort.tries, effort.rounds, keep, self.ends)
         points = self._refilled(points.best(keep))
         self._offer(points)
         return points

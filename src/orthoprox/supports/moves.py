@@ -9,8 +9,8 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.allowance import Allowances
-from orthoprox.supports.newton import Slots
-from orthoprox.supports.points import Points, Worth, places, plane_gain
+from orthoprox.supports.points import Points, Worth, places
+from orthoprox.supports.slots import Slots
 
 _ROWS = 10  # of each column that an entry may go to, those of largest gain
 _DEAR = 1e100  # what the last entry of a column costs
@@ -100,14 +100,15 @@ class _SwapTable:
             promise = np.take_along_axis(promise, rows, axis=2)
         else:
             rows = np.broadcast_to(np.arange(most), promise.shape)
+        d, G = np.diag(self.C)[rows], np.take_along_axis(self.values.G.transpose(0, 2, 1), rows, axis=2)
         k, columns = slots.index, slots.columns
-        rows, there = rows[k, columns], (promise > -np.inf)[k, columns] & slots.real[:, :, None]
-        d = np.diag(self.C)[rows]
-        g = self.values.G[k[:, :, None], rows, columns[:, :, None]] - self.C[slots.rows[:, :, None], rows] * self.x
-        gains = self.left - self.lam + plane_gain(self.left, d, g / self.short)
+        rows, d, G, there = rows[k, columns], d[k, columns], G[k, columns], (promise > -np.inf)[k, columns]
+        g = (G - self.C[slots.rows[:, :, None], rows] * self.x) / self.short
+        h = (self.left - d) / 2
+        gains = d - self.lam + h + np.sqrt(h * h + g * g)  # the larger eigenvalue of [[left, g], [g, d]], less lam
         if self.alone.any():
             gains = np.where(self.alone[:, :, None], d - self.lam, gains)
-        return _Swaps(rows, np.where(there, gains, -np.inf))
+        return _Swaps(rows, np.where(there & slots.real[:, :, None], gains, -np.inf))
 
 
 def _best(table: Array, tries: int) -> tuple[Array, Array, Array, Array]:
@@ -142,20 +143,19 @@ def _swaps(free: _Swaps, slots: Slots, tries: int) -> Moves:
 def _takeovers(table: _SwapTable, free: _Swaps, S: Array, tries: int) -> Moves:
     """A column takes a row from another one, which takes a free one in its place."""
     slots, values = table.slots, table.values
-    k, columns = slots.index, slots.columns
+    k, rows, columns = slots.index, slots.rows, slots.columns
     taken = table.into(np.where(values.owners == 1, values.gain, -np.inf))
-    instead = np.argmax(free.gains, axis=2)
-    price = np.take_along_axis(free.gains, instead[:, :, None], axis=2)[:, :, 0]
-    instead = np.take_along_axis(free.rows, instead[:, :, None], axis=2)[:, :, 0]
-    slot = np.zeros(S.shape, dtype=int)
-    slot[k, slots.rows, columns] = np.arange(slots.rows.shape[1])
-    K = k[:, :, None]
-    seller = np.argmax(S[K, taken.rows] & (values.apart > 0)[k, columns][:, :, None, :], axis=3)  # a column
-    sold = slot[K, taken.rows, seller]  # its slot
-    which, s, place, value = _best(taken.gains + price[K, sold], tries)
-    row, j, a = taken.rows[which, s, place], columns[which, s], seller[which, s, place]
-    new = instead[which, sold[which, s, place]]
-    return Moves(which, value, _pair(slots.rows[which, s], j, row, a), _pair(row, j, new, a))
+    best = np.argmax(free.gains, axis=2)[:, :, None]
+    # What the column that bars an entry loses when it takes its best free row instead, and which one that is.
+    price, instead = np.zeros(S.shape), np.zeros(S.shape, dtype=int)
+    lost = np.maximum(np.take_along_axis(free.gains, best, axis=2)[:, :, 0], -_DEAR)
+    price[k, rows, columns] = np.where(slots.real, lost, 0.0)
+    instead[k, rows, columns] = np.take_along_axis(free.rows, best, axis=2)[:, :, 0]
+    prices = price @ values.apart
+    which, s, place, value = _best(taken.gains + prices[k[:, :, None], taken.rows, columns[:, :, None]], tries)
+    row, j = taken.rows[which, s, place], columns[which, s]
+    a = np.argmax(S[which, row] & (values.apart[which, j] > 0), axis=1)
+    return Moves(which, value, _pair(rows[which, s], j, row, a), _pair(row, j, instead[which, row, a], a))
 
 
 def _shifts(values: Worth, S: Array, which: Array, caps: Array, tries: int) -> list[Moves]:

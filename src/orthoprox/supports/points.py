@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ from orthoprox._types import Array
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import Covariance
 from orthoprox.supports.apart import replace_columns, share_no_row
-from orthoprox.supports.newton import Slots, maximise, variance
+from orthoprox.supports.newton import maximise, variance
 
 NONE = np.zeros(0, dtype=int)
 """Nothing said."""
@@ -52,6 +53,10 @@ class Points:
         level = self.level[order]
         return self.take(order[places(level) < (most if isinstance(most, int) else most[level])])
 
+    def compared(self) -> Iterator[tuple[int, float]]:
+        """Level and value of each, by which points are compared."""
+        return zip(self.level.tolist(), _rounded(self.values).tolist(), strict=True)
+
     def first(self, levels: int) -> Array:
         """The best value of each level, of sorted points; minus infinity where there is none."""
         values = np.full(levels, -np.inf)
@@ -62,14 +67,14 @@ class Points:
         """What their entries are worth."""
         return worth(self.X, self.S, C @ self.X, np.diag(C))
 
-    def improve(self, C: Array, steps: int) -> Points:
-        """Newton steps on the supports; columns that share no row are made best at once."""
+    def improve(self, C: Array, steps: int, *, again: bool = False) -> Points:
+        """Newton steps on the supports; columns that share no row are made best at once, and stay so ``again``."""
         apart, X, values = share_no_row(self.S), self.X.copy(), self.values.copy()
-        if apart.any():
+        if apart.any() and not again:
             X[apart] = replace_columns(C, X[apart], self.S[apart], np.ones((int(apart.sum()), X.shape[2]), dtype=bool))
             values[apart] = variance(C, X[apart])
         if not apart.all():
-            X[~apart], values[~apart] = maximise(C, X[~apart], Slots.of(self.S[~apart]), steps)
+            X[~apart], values[~apart] = maximise(C, X[~apart], self.S[~apart], steps)
         return Points(X, self.S, values, self.level)
 
 
