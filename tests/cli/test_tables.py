@@ -188,7 +188,9 @@ def test_a_row_of_nothing_is_told_where_others_follow(read):
 WRONG = {
     "a,b\n1,2\n<5,3\n4,5\n7,8\n": "Row 3, column A ('a') is '<5', where the other cells of the column are numbers. "
     "Mend the file, leave the column out (--drop a), or take it for an empty cell (--missing-word '<5').",
-    "a,b\n1,2\n3,inf\n4,5\n": "Row 3, column B ('b') is infinite. Mend the file",
+    "a,b\n1,2\n3,inf\n4,5\n": "Row 3, column B ('b') is infinite, or beyond what a float holds. Mend the file",
+    "a,b\n1,2\n3,1e400\n4,5\n": "Row 3, column B ('b') is infinite, or beyond what a float holds. Mend the file",
+    "a  b  c\n1  2  3\n4  5  6\n7  8  9  10\n": "a.csv has 4 cells in row 4, and 3 columns. Put texts with spaces",
     "a,b\n1,2\n5,3,4\n4,5\n7,8\n": "a.csv has 3 cells in row 3, and 2 columns. Put texts with commas",
     "a,b\n1,2,3\n4,5\n6,7\n8,9\n": "a.csv has 3 cells in row 2, and 2 columns.",
     'a,b\n1,2\n3,"2\n2,2\n': "a.csv has a quote that opens in row 3 and is never closed.",

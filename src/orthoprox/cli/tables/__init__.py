@@ -21,7 +21,9 @@ READERS: dict[str, Callable[[Path, Reading], Raw]] = {
     **dict.fromkeys((".h5ad",), read_annotated),
     **dict.fromkeys((".npy", ".npz", ".mtx", ".svmlight", ".libsvm"), read_array),
 }
-"""How to read a table, by the ending of its name; texts and matrices also packed with gzip."""
+"""How to read a table, by the ending of its name."""
+PACKED: dict[Callable[[Path, Reading], Raw], tuple[str, ...]] = {read_text: tuple(OPENERS), read_array: (".gz",)}
+"""The endings of packed files that a reader unpacks."""
 OPTIONS: dict[Callable[[Path, Reading], Raw], tuple[str, ...]] = {
     read_text: ("separator", "decimal", "encoding", "header"),
     read_sheet: ("decimal", "header", "sheet"),
@@ -71,6 +73,8 @@ def read_raw(path: Path, reading: Reading) -> Raw:
             f"{path} has {path.stat().st_size / 1e9:.3g} GB, and {SHARE * memory() / 1e9:.3g} GB can be used here. "
             "sparse-pca and nonnegative-pca read .npy, .parquet and .h5ad in blocks, with --memory."
         )
+    if path.suffix.lower() in OPENERS and path.suffix.lower() not in PACKED.get(READERS[ending], ()):
+        raise ValueError(f"{path} is packed, and {ending} files are read as they are. Unpack it, and name the table.")
     _refuse_others(path, reading, ending)
     return READERS[ending](path, reading)
 

@@ -42,12 +42,13 @@ def read_sheet(path: Path, reading: Reading) -> Raw:
         sheets = [str(name) for name in book.sheet_names]
         name = _sheet(sheets, reading.sheet)
         frame = pandas.read_excel(book, sheet_name=name, header=None, na_values=[*BLANK, *reading.missing_words])
+        # what stands for an empty cell may be a name: Na
+        head = pandas.read_excel(book, sheet_name=name, header=None, nrows=HEAD, na_filter=False).astype(object)
     if frame.empty:
         more = f" It has the sheets {listed(map(repr, sheets))}; --sheet names one." if len(sheets) > 1 else ""
         raise DataDamaged(f"The sheet {name!r} of {path.name} is empty.{more}")
-    head = frame.head(HEAD).astype(object)
     records = head.where(head.notna(), "").astype(str).to_numpy().tolist()
-    layout = find_layout([_as_words(record) for record in records], reading.header)
+    layout = find_layout([_as_words(record) for record in records], reading.header, reading.missing_words)
     if layout.first >= len(frame):
         raise DataDamaged(f"The sheet {name!r} of {path.name} has names and no rows below them.")
     notes = list(layout.notes)
