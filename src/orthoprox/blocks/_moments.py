@@ -188,6 +188,6 @@ def _check_finite(block: Any, first: int) -> None:
             row, column = divmod(at, block.shape[1])
         more = int(np.count_nonzero(bad)) - 1
         raise ValueError(
-            f"The data must be finite; the entry in row {first + row}, column {column}, both counted from 0, is NaN or infinite"
-            f"{f', and {more} more in its block' if more else ''}. Fill or drop such entries first."
+            f"The data must be finite; the entry in row {first + row}, column {column}, both counted from 0, is NaN or "
+            f"infinite{f', and {more} more in its block' if more else ''}. Fill or drop such entries first."
         )

@@ -14,6 +14,7 @@ import scipy
 import orthoprox
 from orthoprox.cli.fit.run import Fit
 from orthoprox.cli.tables.places import count, listed
+from orthoprox.estimators._summary import percent
 
 SHOWN = 6
 """Features named for each component."""
@@ -120,7 +121,7 @@ def describe(fit: Fit) -> str:
     lines = [f"{count(r, 'component')} of {count(n, 'feature')}, {nonzero} of {n * r} loadings nonzero", ""]
     shares = shares_of(fit)
     for j, row in enumerate(fit.components):
-        share = "" if shares is None else f"{shares[j]:>6.1%}  "
+        share = "" if shares is None else f"{percent(shares[j]):>6}  "
         lines.append(f"{j + 1:>3}  {share}{strongest(row, fit.table.names)}")
     return "\n".join([*lines, "", *verdict(fit)]).rstrip()
 
@@ -133,7 +134,7 @@ def verdict(fit: Fit) -> list[str]:
     shares = shares_of(fit)
     if shares is not None:
         whose = " of the samples that are no outliers" if "outlier" in fit.columns else ""
-        lines.append(f"Keeps {sum(shares):.1%} of the variance{whose}.")
+        lines.append(f"Keeps {percent(sum(shares))} of the variance{whose}.")
     if "outlier" in fit.columns:
         outliers = fit.columns["outlier"].count("yes")
         among = count(len(fit.table.index), "sample")
