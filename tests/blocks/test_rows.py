@@ -223,7 +223,9 @@ def test_a_block_that_cannot_be_read_is_named_and_so_are_rows_that_are_not_finit
     with pytest.raises(BlockUnreadable, match=r"Block 3 of a.npy \(rows 300 to 399\) cannot be read \(the file ends"):
         rows.total(GramProduct(np.ones((7, 1))))
     D[333, 5] = np.nan
-    with pytest.raises(ValueError, match="; the entry in row 333, column 5, both counted from 0, is NaN or infinite. Fill"):
+    with pytest.raises(
+        ValueError, match="; the entry in row 333, column 5, both counted from 0, is NaN or infinite. Fill"
+    ):
         open_rows(D, block=5600).moments  # noqa: B018 -- it is computed
     S = sparse()
     S.data[S.indptr[400] : S.indptr[400] + 2] = np.inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ READERS: dict[str, Callable[[Path, Reading], Raw]] = {
     **dict.fromkeys((".npy", ".npz", ".mtx", ".svmlight", ".libsvm"), read_array),
 }
 """How to read a table, by the ending of its name."""
+ADDRESS = re.compile(r"(https?|ftp|s3|gs):[/\\]", re.IGNORECASE)
 PACKED: dict[Callable[[Path, Reading], Raw], tuple[str, ...]] = {read_text: tuple(OPENERS), read_array: (".gz",)}
 """The endings of packed files that a reader unpacks."""
 OPTIONS: dict[Callable[[Path, Reading], Raw], tuple[str, ...]] = {
@@ -54,6 +56,8 @@ def read_raw(path: Path, reading: Reading) -> Raw:
     """The columns of a file as they are."""
     ending = table_ending(path)
     if not os.path.lexists(path):
+        if ADDRESS.match(str(path)):
+            raise DataUnavailable(f"{path} is an address, and no file. Download it first.")
         folder = path.parent if path.parent.is_dir() else None
         near = _near(path) if folder is not None else ""
         raise DataUnavailable(f"There is no file {path}.{near}")
