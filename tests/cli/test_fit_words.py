@@ -62,6 +62,13 @@ def test_what_has_no_path_is_refused_before_a_fit_that_may_take_long(frame, tmp_
         assert words in fit("sparse-pca", tmp_path / table, *options).stderr
 
 
+def test_many_components_do_not_fill_the_screen(frame, tmp_path, monkeypatch, no_pictures):
+    monkeypatch.setattr("orthoprox.cli.fit.words.COMPONENTS", 3)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    said = fit("range-ica", tmp_path / "a.csv").stdout
+    assert said.index("  3  ") < said.index("and 2 more components; loadings.csv has them all.") and "  4  " not in said
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -18,6 +18,8 @@ from orthoprox.estimators._summary import percent
 
 SHOWN = 6
 """Features named for each component."""
+COMPONENTS = 20
+"""Components described on the screen."""
 LIBRARIES = ("scikit-learn", "pandas")
 NUMBERS = {
     "explained_variance_": "explained_variance",
@@ -120,9 +122,11 @@ def describe(fit: Fit) -> str:
     nonzero = np.count_nonzero(fit.components)
     lines = [f"{count(r, 'component')} of {count(n, 'feature')}, {nonzero} of {n * r} loadings nonzero", ""]
     shares = shares_of(fit)
-    for j, row in enumerate(fit.components):
+    for j, row in enumerate(fit.components[:COMPONENTS]):
         share = "" if shares is None else f"{percent(shares[j]):>6}  "
         lines.append(f"{j + 1:>3}  {share}{strongest(row, fit.table.names)}")
+    if r > COMPONENTS:
+        lines.append(f"     and {count(r - COMPONENTS, 'more component')}; loadings.csv has them all.")
     return "\n".join([*lines, "", *verdict(fit)]).rstrip()
 
 
