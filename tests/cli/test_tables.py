@@ -199,6 +199,7 @@ WRONG = {
     "a,b\nx,y\nz,w\n": "No column holds numbers to fit: there is 'a' (text), 'b' (text).",
     "a,b\n": "has names and no rows below them",
     "\n \n": "is empty: it has no rows",
+    '"\t"\n': "has names and no rows below them",
     "a,b\n1,\0\n": "it holds zero bytes",
     "<!doctype html><html></html>": "is a web page and no table",
     '[{"a": 1, "b": 2}]': "is JSON and no table",

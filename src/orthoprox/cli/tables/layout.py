@@ -58,8 +58,9 @@ def find_layout(records: Records, header: bool | None, blank: Sequence[str] = ()
                 f"Row {start + 1} was taken for data, so columns have letters for names (--header: for names)."
             )
         return Layout(start, tuple(letters(j + 1) for j in range(width)), False, tuple(notes))
-    if header is None and head and all(_number(word) is not None for word in head if word):
-        notes.append(f"Row {start + 1}, {head[0] or head[1]} and so on, was taken for names (--no-header: for data).")
+    given = [word for word in head if word]
+    if header is None and given and all(_number(word) is not None for word in given):
+        notes.append(f"Row {start + 1}, {given[0]} and so on, was taken for names (--no-header: for data).")
     if len(head) == width - 1 and not _ends_blank(records[start + 1 :], width):
         head = ["", *head]  # as R writes row names, which have no name
     first, head = _join_names(records, start + 1, [*head, *[""] * (width - len(head))], blank)
