@@ -92,6 +92,11 @@ def test_one_table_in_an_archive(read):
         read(zipped(one=ROWS, two=ROWS), "a.csv.zip")
     with pytest.raises(DataUnavailable, match=r"a.csv.zip cannot be read \(File is not a zip file\)"):
         read(b"hello", "a.csv.zip")
+    locked = zipped(one=ROWS).replace(b"\x14\x00\x00\x00", b"\x14\x00\x01\x00")  # the bit that says so
+    with pytest.raises(DataUnavailable, match="cannot be unpacked here .*encrypted.* Unpack it, and name the table"):
+        read(locked, "a.csv.zip")
+    with pytest.raises(ValueError, match="A table of text could be called a.csv.zip."):
+        read(zipped(one=ROWS), "a.zip")
     for name in ("a.xlsx.gz", "a.parquet.zip", "a.mtx.bz2"):
         with pytest.raises(ValueError, match="is packed, and .* files are read as they are. Unpack it"):
             read(zipped(one=ROWS), name)

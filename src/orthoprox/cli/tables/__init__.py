@@ -66,9 +66,10 @@ def read_raw(path: Path, reading: Reading) -> Raw:
     if not path.is_file():
         raise DataUnavailable(f"{path} is not a regular file. Save the data in one of their own.")
     if not ending:
+        packed = path.suffix if path.suffix.lower() in OPENERS else ""
         raise ValueError(
             f"{path} is not a table we can read: its name must end in {', '.join(READERS)}. A table of "
-            f"text could be called {path.name}.csv."
+            f"text could be called {path.name.removesuffix(packed)}.csv{packed}."
         )
     if path.stat().st_size == 0:
         raise DataDamaged(f"{path} is empty: it has no rows. Export the table again.")

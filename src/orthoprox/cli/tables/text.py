@@ -35,7 +35,11 @@ def _open_zip(path: Path, mode: str) -> Any:
         archive.close()
         raise DataDamaged(f"{path} holds {count(len(names), 'file')}, not one. Unpack it, and name the table.")
     with archive:  # the file in it keeps what it needs
-        return archive.open(names[0])
+        try:
+            return archive.open(names[0])
+        except RuntimeError as error:
+            words = str(error).rstrip(".")
+            raise DataDamaged(f"{path} cannot be unpacked here ({words}). Unpack it, and name the table.") from error
 
 
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zip": _open_zip}
