@@ -116,9 +116,11 @@ def _join_names(records: Records, first: int, head: list[str], blank: Sequence[s
     while first < len(records):
         row = [word.strip() for word in records[first][: len(head)]]
         row += [""] * (len(head) - len(row))
-        over = [row[j] for j in range(len(head)) if row[j] and _mostly_numbers(records[first + 1 :], j)]
-        words = [word for word in over if word not in BLANK and word not in blank]
-        if len(words) < 2 or any(_number(word) is not None for word in words):
+        below = records[first + 1 :]
+        if any(_number(word) is not None and _mostly_numbers(below, j) for j, word in enumerate(row)):
+            break
+        words = [j for j, word in enumerate(row) if word not in BLANK and word not in blank]
+        if sum(_mostly_numbers(below, j) for j in words) < 2:
             break
         group, names = "", []
         for above, word in zip(head, row, strict=True):
