@@ -91,12 +91,16 @@ def repository() -> str:
 
 
 def check_recipe() -> None:
-    """The recipe of conda-forge asks for what the wheel asks for, and for what two extras bring."""
+    """The recipe of conda-forge asks for what the wheel asks for, and for what the extra ``fit`` brings."""
     ours = project()
     extras = ours["optional-dependencies"]
     recipe = (ROOT / RECIPE).read_text("utf-8")
-    for requirement in [*ours["dependencies"], *extras["cli"], *extras["sklearn"]]:
-        line = "    - " + re.sub(r"(?=>=)", " ", requirement)
+    brought = [
+        requirement for name in ("cli", "pandas", "plots", "progress", "sklearn") for requirement in extras[name]
+    ]
+    for requirement in [*ours["dependencies"], *brought]:
+        named = re.sub("^matplotlib(?=>)", "matplotlib-base", requirement)
+        line = "    - " + re.sub(r"(?=>=)", " ", named)
         check(f"{line}\n" in recipe, f"{RECIPE} lacks the line {line!r}, which pyproject.toml asks for.")
 
 

@@ -28,7 +28,7 @@ EXAMPLES = {  # what stands before an example, and words it prints
     "docs/scaling.md": ({}, "1 worker"),
     "docs/index.md": ({}, "12 of 39 loadings nonzero"),
     "docs/start.md": ({}, "oadmm on 50 x 5: converged"),
-    "docs/choose-estimator.md": ({}, "SparsePCA (2, 12) 8 entries are not zero"),
+    "docs/choose-estimator.md": ({}, "SparsePCA (2, 12) 8 nonzeros"),
     "docs/choose-solver.md": ({}, "needs a Lipschitz h"),
     "docs/tutorial.md": ({}, "[26 27 28 29 30 31 32 33 34]"),
     "docs/howto/sparsity.md": ({}, "reconstructed best with 10 nonzeros"),

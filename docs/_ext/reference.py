@@ -17,7 +17,7 @@ PACKAGES = {  # in the order of the page: what people call first, what they buil
     "orthoprox.estimators": "scikit-learn estimators",
     "orthoprox.plotting": "pictures",
     "orthoprox.models": "an application as a problem",
-    "orthoprox.terms": "f, g and h",
+    "orthoprox.terms": "what f, g and h are made of",
     "orthoprox.maps": "the linear map A",
     "orthoprox.manifolds": "the constraint",
     "orthoprox.problem": "a problem, and how far a point is from critical",

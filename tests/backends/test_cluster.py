@@ -263,7 +263,7 @@ def test_what_a_cluster_cannot_do_is_said_in_a_sentence(two, file, monkeypatch):
         rows.total(GramProduct(X))
     bad = D.copy()
     bad[500, 3] = np.nan
-    with pytest.raises(ValueError, match="NaN or infinite, the first in row 500, counted from 0"):
+    with pytest.raises(ValueError, match="row 500, column 3, both counted from 0, is NaN or infinite"):
         open_rows(bad, block=BLOCK, client=client).moments  # noqa: B018 -- it is computed
     monkeypatch.setattr(_cluster, "FULL", 1e-6)
     with pytest.raises(ValueError, match="workers of the cluster have 4 GB, of which rows may take.*Add workers, or"):

@@ -224,12 +224,13 @@ def test_a_block_that_cannot_be_read_is_named_and_so_are_rows_that_are_not_finit
         rows.total(GramProduct(np.ones((7, 1))))
     D[333, 5] = np.nan
     with pytest.raises(
-        ValueError, match="; 1 entry of a block is NaN or infinite, the first in row 333, counted from 0"
+        ValueError, match="; the entry in row 333, column 5, both counted from 0, is NaN or infinite. Fill"
     ):
         open_rows(D, block=5600).moments  # noqa: B018 -- it is computed
     S = sparse()
-    S.data[S.indptr[400]] = np.inf
-    with pytest.raises(ValueError, match="the first in row 400"):
+    S.data[S.indptr[400] : S.indptr[400] + 2] = np.inf
+    place = f"row 400, column {S.indices[S.indptr[400]]}, both counted from 0, is NaN or infinite, and 1 more"
+    with pytest.raises(ValueError, match=place):
         open_rows(S, block=2000).moments  # noqa: B018
     with pytest.raises(
         ValueError, match="takes about 0.0281 MB, and with what is computed of it 3 times that; the budget is 0.01 MB"

@@ -350,6 +350,7 @@ def test_an_estimator_has_its_own_options():
         "patients.csv": "Name an estimator before the table, as in: orthoprox fit sparse-pca patients.csv",
         "SparsePCA none.csv": "There is no file none.csv.",
         "sparse_pca none.csv": "There is no file none.csv.",
+        "sparse_pca https://none.org/a.csv": "none.org/a.csv is an address, and no file. Download it first.",
         "orthogonal-dictionary-learning none.csv": "There is no file none.csv.",
         "xyz a.csv": "There is no estimator 'xyz'. There are sparse-pca, nonnegative-pca, ",
         "sparse-pca none.csv -r 0": "'0' is neither a whole number of at least 1 nor a share such as 0.2.",

@@ -47,7 +47,7 @@ def test_too_many_components_are_refused_with_what_was_left_out(frame, tmp_path)
     done = fit("dual-pcp", tmp_path / "a.csv", "-r", 2)
     assert "--components = 2, and 1 feature of the table can take part. Left out: 'town' (text)." in done.stderr
     frame[["alpha"]].to_csv(tmp_path / "a.csv", index=False)
-    assert "--components = 2, and X has 1 feature." in fit("dual-pcp", tmp_path / "a.csv", "-r", 2).stderr
+    assert "--components = 2, and the table has 1 feature." in fit("dual-pcp", tmp_path / "a.csv", "-r", 2).stderr
 
 
 def test_what_has_no_path_is_refused_before_a_fit_that_may_take_long(frame, tmp_path, monkeypatch):
@@ -60,6 +60,13 @@ def test_what_has_no_path_is_refused_before_a_fit_that_may_take_long(frame, tmp_
         ("a.csv", ("--path", "--nonzeros-each", 1), "There is no path with --nonzeros-each"),
     ):
         assert words in fit("sparse-pca", tmp_path / table, *options).stderr
+
+
+def test_many_components_do_not_fill_the_screen(frame, tmp_path, monkeypatch, no_pictures):
+    monkeypatch.setattr("orthoprox.cli.fit.words.COMPONENTS", 3)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    said = fit("range-ica", tmp_path / "a.csv").stdout
+    assert said.index("  3  ") < said.index("and 2 more components; loadings.csv has them all.") and "  4  " not in said
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from cli.helpers import invoke
 
 USAGE = {
     "walk": "No such command 'walk'",
+    "a.xlsx": "Name a command before the table, as in: orthoprox fit sparse-pca a.xlsx",
     "list walks": "'walks' is not one of",
     "data walk": "No such command 'walk'",
     "data fetch": "Missing argument",

@@ -188,7 +188,9 @@ def test_a_row_of_nothing_is_told_where_others_follow(read):
 WRONG = {
     "a,b\n1,2\n<5,3\n4,5\n7,8\n": "Row 3, column A ('a') is '<5', where the other cells of the column are numbers. "
     "Mend the file, leave the column out (--drop a), or take it for an empty cell (--missing-word '<5').",
-    "a,b\n1,2\n3,inf\n4,5\n": "Row 3, column B ('b') is infinite. Mend the file",
+    "a,b\n1,2\n3,inf\n4,5\n": "Row 3, column B ('b') is infinite, or beyond what a float holds. Mend the file",
+    "a,b\n1,2\n3,1e400\n4,5\n": "Row 3, column B ('b') is infinite, or beyond what a float holds. Mend the file",
+    "a  b  c\n1  2  3\n4  5  6\n7  8  9  10\n": "a.csv has 4 cells in row 4, and 3 columns. Put texts with spaces",
     "a,b\n1,2\n5,3,4\n4,5\n7,8\n": "a.csv has 3 cells in row 3, and 2 columns. Put texts with commas",
     "a,b\n1,2,3\n4,5\n6,7\n8,9\n": "a.csv has 3 cells in row 2, and 2 columns.",
     'a,b\n1,2\n3,"2\n2,2\n': "a.csv has a quote that opens in row 3 and is never closed.",
@@ -197,6 +199,7 @@ WRONG = {
     "a,b\nx,y\nz,w\n": "No column holds numbers to fit: there is 'a' (text), 'b' (text).",
     "a,b\n": "has names and no rows below them",
     "\n \n": "is empty: it has no rows",
+    '"\t"\n': "has names and no rows below them",
     "a,b\n1,\0\n": "it holds zero bytes",
     "<!doctype html><html></html>": "is a web page and no table",
     '[{"a": 1, "b": 2}]': "is JSON and no table",
@@ -316,10 +319,11 @@ def test_counts_of_cells_have_their_names_beside_them(read, tmp_path):
     mmwrite(tmp_path / "s1_matrix.mtx", A)
     (tmp_path / "s1_features.tsv").write_text("ENSG1\tTP53\tgene\nENSG2\tMYC\tgene\nENSG3\tMYC\tgene\n")
     (tmp_path / "s1_barcodes.tsv.gz").write_bytes(gzip.compress(b"AAAC\nAAAG\nAAAT\nAACC\n"))
-    table = read(None, "s1_matrix.mtx", transpose=True)
-    assert table.names == ("TP53", "MYC", "MYC (2)") and table.index == ("AAAC", "AAAG", "AAAT", "AACC")
-    assert np.array_equal(table.X.toarray(), A.toarray().T)
-    assert "give --transpose" in read(None, "s1_matrix.mtx").notes[-1]
+    for options in ({}, {"transpose": True}):  # the form of the files says it already
+        table = read(None, "s1_matrix.mtx", **options)
+        assert table.names == ("TP53", "MYC", "MYC (2)") and table.index == ("AAAC", "AAAG", "AAAT", "AACC")
+        assert np.array_equal(table.X.toarray(), A.toarray().T)
+        assert table.notes[0] == "Samples are in columns, as s1_features.tsv says."
 
 
 def test_numbers_in_words():

@@ -85,9 +85,10 @@ def archive(form, **changes):
     [
         ("a.csv", b"", "shape"),
         ("a.csv", b"x,y\n", "shape"),
-        ("a.csv", b"1,2\n3\n", "cannot be read as .csv"),
-        ("a.csv", b"1,2\n3,x\n", "could not convert string 'x'"),
-        ("a.csv", b"1,2\n3,\n", "cannot be read as .csv"),
+        ("a.csv", b"1,2\n3\n", "row 2 has 1 cell, and those above it 2"),
+        ("a.csv", b"1,2\n3,x\n", r"row 2, column B is 'x'\). Every cell must be a number here"),
+        ("a.csv", b'a,"b\nc"\n1,2\n\n"y\nz",4\n', r"row 4, column A is 'y\\nz'"),
+        ("a.csv", b"1,2\n3,\n", "row 2, column B is empty"),
         ("a.csv", b"x,y,z\n1,2\n", "3 names for 2 columns"),
         ("a.csv", b"\xff\xfe\x00", "cannot be read as .csv"),
         ("a.npy", b"\x93NUMPY", "cannot be read as .npy"),

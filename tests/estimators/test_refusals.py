@@ -110,6 +110,7 @@ VALUES = [
 ]
 TYPES = [
     (fit(SparsePCA(3, n_nonzero="few")), "n_nonzero must be a whole number or a fraction"),
+    (fit(SparsePCA(3, n_nonzero="0.5")), "n_nonzero must be a whole number or a fraction; given .0.5."),
     *((fit(SparsePCA(r)), "a whole number or a share of the variance between 0 and 1") for r in (1.0, 1.5, "most")),
     (covariance(csr_array(np.eye(3))), "dense data is required"),
     (covariance(np.eye(2), 3.5), "whole number"),

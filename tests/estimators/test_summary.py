@@ -67,3 +67,9 @@ def test_html_shows_names_as_they_are_and_before_a_fit_there_is_no_summary():
     assert "<b> 1.000" in cells and "a&b 1.000" in cells and html.count("<tr>") == 3
     with pytest.raises(NotFittedError):
         SparsePCA().summary()
+
+
+def test_a_small_share_is_not_nothing(rng):
+    text = str(SparsePCA(1, n_nonzero=1).fit(rng.standard_normal((9, 9000))).summary())
+    share = next(line for line in text.splitlines() if line.startswith("1  ")).split()[2]
+    assert 0 < float(share.removesuffix("%")) < 0.1 and f"Keeps {share} of the variance" in text

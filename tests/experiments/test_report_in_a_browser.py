@@ -219,9 +219,14 @@ def test_the_verdicts_of_the_experiment_are_there(page):
     assert page.value("getComputedStyle(document.querySelector('#verdicts')).display") == "none"
 
 
+def test_names_stand_above_their_columns(page):
+    aligned = "[...new Set([...e.rows].map(r => getComputedStyle(r.cells[r.cells.length - 1]).textAlign))].join()"
+    assert page.value(f"(e => {aligned})(document.querySelector('#table'))") == "left"  # the status is a word
+
+
 def test_the_settings_are_there(page):
     text = page.value("document.querySelector('#settings').textContent")
-    assert '"solver":"oadmm"' in text and LABELS[1] in text
+    assert "solver oadmm" in text and LABELS[1] in text and "{" not in text
 
 
 def test_an_error_in_the_page_would_be_noticed(browser, tmp_path):

@@ -67,6 +67,8 @@ def _resolve_count(request: Any, most: int, name: str, whole: str) -> int:
     """Return a whole number unchanged, a fraction as that share of ``most``, rounded down."""
     if isinstance(request, bool):
         raise ValueError(f"{name} must be a whole number or a fraction; given {request}.")
+    if isinstance(request, (str, bytes)):  # float would take "0.5"
+        raise TypeError(f"{name} must be a whole number or a fraction; given {request!r}.")
     try:
         k = operator.index(request)
     except TypeError:

@@ -182,10 +182,12 @@ def _check_finite(block: Any, first: int) -> None:
     bad = ~np.isfinite(entries)
     if np.any(bad):
         at = int(np.flatnonzero(bad)[0])
-        row = int(np.searchsorted(block.indptr, at, side="right")) - 1 if is_sparse(block) else at // block.shape[1]
-        number = int(np.count_nonzero(bad))
-        count = "1 entry of a block is" if number == 1 else f"{number} entries of a block are"
+        if is_sparse(block):
+            row, column = int(np.searchsorted(block.indptr, at, side="right")) - 1, int(block.indices[at])
+        else:
+            row, column = divmod(at, block.shape[1])
+        more = int(np.count_nonzero(bad)) - 1
         raise ValueError(
-            f"The data must be finite; {count} NaN or infinite, the first in row {first + row}, counted from 0. Fill "
-            "or drop them first."
+            f"The data must be finite; the entry in row {first + row}, column {column}, both counted from 0, is NaN or "
+            f"infinite{f', and {more} more in its block' if more else ''}. Fill or drop such entries first."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -36,6 +37,15 @@ class Commands(click.Group):
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with report_errors():  # --help and --version are answered here
             return super().make_context(*args, **kwargs)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say what is missing where the first word is a file."""
+        word = args[0]
+        if word not in self.commands and Path(word).is_file():
+            ctx.fail(f"Name a command before the table, as in: orthoprox fit sparse-pca {word}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         with report_errors():

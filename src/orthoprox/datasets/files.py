@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from orthoprox.datasets._errors import DataDamaged, DataUnavailable
 from orthoprox.datasets._formats import npy_array, npz_array, npz_names, npz_sparse, svmlight
 from orthoprox.datasets._market import market
+from orthoprox.datasets._places import letters
 
 Read = tuple[Any, "list[str] | None"]
 
@@ -106,17 +108,37 @@ def _npz(path: Path) -> Read:
 
 def _table(separator: str) -> Callable[[Path], Read]:
     def read(path: Path) -> Read:
-        with path.open(encoding="utf-8-sig") as file:
-            first = [word.strip().strip('"') for word in file.readline().split(separator)]
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = [word.strip() for word in next(csv.reader(file, delimiter=separator), [""])]
             names = None if any(map(_is_number, first)) else first
             if names is None:
                 file.seek(0)
-            A = np.loadtxt(file, delimiter=separator, ndmin=2, comments=None, quotechar='"')
+            try:
+                A = np.loadtxt(file, delimiter=separator, ndmin=2, comments=None, quotechar='"')
+            except ValueError as error:
+                file.seek(0)
+                fault = _first_fault(csv.reader(file, delimiter=separator), names is not None)
+                raise ValueError(fault or str(error)) from error
         if names is not None and A.size and len(names) != A.shape[1]:
             raise ValueError(f"it has {len(names)} names for {A.shape[1]} columns")
         return A, names
 
     return read
+
+
+def _first_fault(records: Iterable[list[str]], names: bool) -> str:
+    """The first cell that is no number, or row that is shorter or longer, in the words of a spreadsheet."""
+    width = 0
+    for row, record in enumerate(records, start=1):
+        if (row == 1 and names) or not record:
+            continue
+        for column, word in enumerate(record, start=1):
+            if not _is_number(word):
+                return f"row {row}, column {letters(column)} is {repr(word) if word.strip() else 'empty'}"
+        width = width or len(record)
+        if len(record) != width:
+            return f"row {row} has {len(record)} cell{'' if len(record) == 1 else 's'}, and those above it {width}"
+    return ""
 
 
 def _is_number(word: str) -> bool:

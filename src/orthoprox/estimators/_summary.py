@@ -92,8 +92,8 @@ class SparsePCASummary:
             (
                 str(j + 1),
                 f"{self.variance[j]:.4g}",
-                f"{self.share[j]:.1%}",
-                f"{sums[j]:.1%}",
+                percent(self.share[j]),
+                percent(sums[j]),
                 str(np.count_nonzero(row)),
                 self._describe(row),
             )
@@ -120,7 +120,7 @@ class SparsePCASummary:
         kept, r = float(np.sum(self.share)), len(self.components)
         verb = "keep" if r > 1 else "keeps"
         lines = [
-            f"Keeps {kept:.1%} of the variance, {kept / self.pca_share:.1%} of what "
+            f"Keeps {percent(kept)} of the variance, {percent(kept / self.pca_share)} of what "
             f"{_number(r, 'principal component')} {verb}."
         ]
         if self.upper_bound is not None and self.optimality_gap is not None:
@@ -151,6 +151,17 @@ def feature_names(estimator: Any, n: int) -> tuple[str, ...]:
     """The names of the features; x0, x1 and so on where the data have none."""
     names = getattr(estimator, "feature_names_in_", None)
     return tuple(f"x{i}" for i in range(n)) if names is None else tuple(str(name) for name in names)
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, with a decimal, and two digits where that would be nothing.
+
+    Examples
+    --------
+    >>> percent(0.2345), percent(0.0), percent(0.0000889)
+    ('23.4%', '0.0%', '0.0089%')
+    """
+    return f"{share:.1%}" if share == 0 or abs(share) >= 1e-3 else f"{100 * share:.2g}%"
 
 
 def _number(count: int, word: str) -> str:

@@ -152,10 +152,13 @@ def in_words_of_options(sentence: str) -> str:
 
     Examples
     --------
-    >>> in_words_of_options("n_components must be at least 1")
-    '--components must be at least 1'
+    >>> in_words_of_options("n_components must be at least 1, and X has 0 features")
+    '--components must be at least 1, and the table has 0 features'
+    >>> in_words_of_options("a weight is needed; given weight = -1.0")
+    'a weight is needed; given --weight = -1.0'
     """
     for name, one in PARAMETERS.items():
-        if "_" in name:  # the others are words of their own as well
-            sentence = re.sub(rf"(?<![\w.]){name}(?!\w)", one.flags[0].partition("/")[0], sentence)
+        end = r"(?!\w)" if "_" in name else "(?= = )"  # a word of its own too, unless it has a value
+        sentence = re.sub(rf"(?<![\w.-]){name}{end}", one.flags[0].partition("/")[0], sentence)
+    sentence = re.sub(r"\bX has\b", "the table has", sentence)
     return sentence.replace('scale="standard"', "--scale standard")

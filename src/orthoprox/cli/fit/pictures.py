@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from orthoprox.cli.fit.run import Fit
+from orthoprox.estimators._summary import percent
 from orthoprox.plotting import biplot, loadings_bars, sparsity_path
 from orthoprox.plotting._canvas import figure
 
@@ -56,7 +57,7 @@ def _titles(fit: Fit) -> list[str]:
     shares = getattr(fit.model, "explained_variance_ratio_", None)
     titles = []
     for j, row in enumerate(fit.components):
-        share = "" if shares is None else f": {float(shares[j]):.1%} of variance"
+        share = "" if shares is None else f": {percent(float(shares[j]))} of variance"
         count = np.count_nonzero(row)
         titles.append(f"component {j + 1}{share}" + (f"\n{BARS} of {count} loadings" if count > BARS else ""))
     return titles
@@ -73,8 +74,8 @@ def _biplot(fit: Fit, names: list[str]) -> bytes:
     ax = biplot(fit.components, scores, names, classes=classes, top=BARS, ax=canvas.subplots())
     shares = getattr(fit.model, "explained_variance_ratio_", None)
     if shares is not None:
-        ax.set_xlabel(f"component 1 ({float(shares[0]):.1%} of variance)")
-        ax.set_ylabel(f"component 2 ({float(shares[1]):.1%} of variance)")
+        ax.set_xlabel(f"component 1 ({percent(float(shares[0]))} of variance)")
+        ax.set_ylabel(f"component 2 ({percent(float(shares[1]))} of variance)")
     return _png(canvas)
 
 

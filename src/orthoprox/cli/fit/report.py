@@ -13,6 +13,7 @@ import numpy as np
 from orthoprox.cli.fit.run import Fit
 from orthoprox.cli.fit.words import advice_of, number, shares_of, strongest, verdict
 from orthoprox.cli.tables.places import count
+from orthoprox.estimators._summary import percent
 
 ROWS = 200
 """Features in the table of loadings, at most; the rest are in loadings.csv."""
@@ -69,7 +70,7 @@ def _facts(fit: Fit, summary: Mapping[str, Any]) -> str:
     facts.append(("nonzero loadings", f"{np.count_nonzero(fit.components):,} of {fit.components.size:,}"))
     shares = summary.get("explained_variance_ratio")
     if shares:
-        facts.append(("variance kept", f"{sum(shares):.1%}"))
+        facts.append(("variance kept", percent(sum(shares))))
     if summary.get("optimality_gap") is not None:
         facts.append(("at most so far from optimal", f"{summary['optimality_gap']:.2%}"))
     if "outliers" in summary:
@@ -83,7 +84,7 @@ def _components(fit: Fit) -> str:
     shares = shares_of(fit)
     rows = []
     for j, row in enumerate(fit.components):
-        share = [] if shares is None else [f"{shares[j]:.1%}"]
+        share = [] if shares is None else [percent(shares[j])]
         rows.append([str(j + 1), *share, str(np.count_nonzero(row)), strongest(row, fit.table.names)])
     share = [] if shares is None else ["share"]
     return _table(["", *share, "nonzero", "largest loadings"], rows)

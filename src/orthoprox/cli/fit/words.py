@@ -14,9 +14,12 @@ import scipy
 import orthoprox
 from orthoprox.cli.fit.run import Fit
 from orthoprox.cli.tables.places import count, listed
+from orthoprox.estimators._summary import percent
 
 SHOWN = 6
 """Features named for each component."""
+COMPONENTS = 20
+"""Components described on the screen."""
 LIBRARIES = ("scikit-learn", "pandas")
 NUMBERS = {
     "explained_variance_": "explained_variance",
@@ -119,9 +122,11 @@ def describe(fit: Fit) -> str:
     nonzero = np.count_nonzero(fit.components)
     lines = [f"{count(r, 'component')} of {count(n, 'feature')}, {nonzero} of {n * r} loadings nonzero", ""]
     shares = shares_of(fit)
-    for j, row in enumerate(fit.components):
-        share = "" if shares is None else f"{shares[j]:>6.1%}  "
+    for j, row in enumerate(fit.components[:COMPONENTS]):
+        share = "" if shares is None else f"{percent(shares[j]):>6}  "
         lines.append(f"{j + 1:>3}  {share}{strongest(row, fit.table.names)}")
+    if r > COMPONENTS:
+        lines.append(f"     and {count(r - COMPONENTS, 'more component')}; loadings.csv has them all.")
     return "\n".join([*lines, "", *verdict(fit)]).rstrip()
 
 
@@ -133,7 +138,7 @@ def verdict(fit: Fit) -> list[str]:
     shares = shares_of(fit)
     if shares is not None:
         whose = " of the samples that are no outliers" if "outlier" in fit.columns else ""
-        lines.append(f"Keeps {sum(shares):.1%} of the variance{whose}.")
+        lines.append(f"Keeps {percent(sum(shares))} of the variance{whose}.")
     if "outlier" in fit.columns:
         outliers = fit.columns["outlier"].count("yes")
         among = count(len(fit.table.index), "sample")

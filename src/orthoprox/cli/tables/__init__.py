@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,10 @@ READERS: dict[str, Callable[[Path, Reading], Raw]] = {
     **dict.fromkeys((".h5ad",), read_annotated),
     **dict.fromkeys((".npy", ".npz", ".mtx", ".svmlight", ".libsvm"), read_array),
 }
-"""How to read a table, by the ending of its name; texts and matrices also packed with gzip."""
+"""How to read a table, by the ending of its name."""
+ADDRESS = re.compile(r"(https?|ftp|s3|gs):[/\\]", re.IGNORECASE)
+PACKED: dict[Callable[[Path, Reading], Raw], tuple[str, ...]] = {read_text: tuple(OPENERS), read_array: (".gz",)}
+"""The endings of packed files that a reader unpacks."""
 OPTIONS: dict[Callable[[Path, Reading], Raw], tuple[str, ...]] = {
     read_text: ("separator", "decimal", "encoding", "header"),
     read_sheet: ("decimal", "header", "sheet"),
@@ -52,6 +56,8 @@ def read_raw(path: Path, reading: Reading) -> Raw:
     """The columns of a file as they are."""
     ending = table_ending(path)
     if not os.path.lexists(path):
+        if ADDRESS.match(str(path)):
+            raise DataUnavailable(f"{path} is an address, and no file. Download it first.")
         folder = path.parent if path.parent.is_dir() else None
         near = _near(path) if folder is not None else ""
         raise DataUnavailable(f"There is no file {path}.{near}")
@@ -60,9 +66,10 @@ def read_raw(path: Path, reading: Reading) -> Raw:
     if not path.is_file():
         raise DataUnavailable(f"{path} is not a regular file. Save the data in one of their own.")
     if not ending:
+        packed = path.suffix if path.suffix.lower() in OPENERS else ""
         raise ValueError(
             f"{path} is not a table we can read: its name must end in {', '.join(READERS)}. A table of "
-            f"text could be called {path.name}.csv."
+            f"text could be called {path.name.removesuffix(packed)}.csv{packed}."
         )
     if path.stat().st_size == 0:
         raise DataDamaged(f"{path} is empty: it has no rows. Export the table again.")
@@ -71,6 +78,8 @@ def read_raw(path: Path, reading: Reading) -> Raw:
             f"{path} has {path.stat().st_size / 1e9:.3g} GB, and {SHARE * memory() / 1e9:.3g} GB can be used here. "
             "sparse-pca and nonnegative-pca read .npy, .parquet and .h5ad in blocks, with --memory."
         )
+    if path.suffix.lower() in OPENERS and path.suffix.lower() not in PACKED.get(READERS[ending], ()):
+        raise ValueError(f"{path} is packed, and {ending} files are read as they are. Unpack it, and name the table.")
     _refuse_others(path, reading, ending)
     return READERS[ending](path, reading)
 

@@ -72,7 +72,7 @@ def clean(raw: Raw, choice: Choice, words: Sequence[str] = ()) -> Table:
     raw = replace(raw, columns={name: without_words(column, blank) for name, column in raw.columns.items()})
     table = _of_matrix(raw, choice) if raw.matrix is not None else _of_columns(raw, choice)
     table = without_numbers(table, [parse(word, raw.decimal) for word in words])
-    if choice.transpose:
+    if choice.transpose or raw.transposed:
         table = _transposed(table)
     else:
         names = [name for name in (table.index_name, *(one.name for one in table.left_out)) if _is_feature(name)]
@@ -92,7 +92,7 @@ def clean(raw: Raw, choice: Choice, words: Sequence[str] = ()) -> Table:
 def _of_covariances(table: Table, choice: Choice) -> Table:
     """The table as covariances, which the estimator checks further."""
     m, n = table.X.shape
-    if m != n or choice.transpose or choice.missing or is_sparse(table.X):
+    if m != n or table.transposed or choice.missing or is_sparse(table.X):
         raise ValueError(
             "--covariance takes a dense table with a row and a column for each feature, without --transpose and "
             f"--missing; given {count(m, 'row')} and {count(n, 'column')} of numbers. Mend the file."

@@ -42,12 +42,13 @@ def read_sheet(path: Path, reading: Reading) -> Raw:
         sheets = [str(name) for name in book.sheet_names]
         name = _sheet(sheets, reading.sheet)
         frame = pandas.read_excel(book, sheet_name=name, header=None, na_values=[*BLANK, *reading.missing_words])
+        # what stands for an empty cell may be a name: Na
+        head = pandas.read_excel(book, sheet_name=name, header=None, nrows=HEAD, na_filter=False).astype(object)
     if frame.empty:
         more = f" It has the sheets {listed(map(repr, sheets))}; --sheet names one." if len(sheets) > 1 else ""
         raise DataDamaged(f"The sheet {name!r} of {path.name} is empty.{more}")
-    head = frame.head(HEAD).astype(object)
     records = head.where(head.notna(), "").astype(str).to_numpy().tolist()
-    layout = find_layout([_as_words(record) for record in records], reading.header)
+    layout = find_layout([_as_words(record) for record in records], reading.header, reading.missing_words)
     if layout.first >= len(frame):
         raise DataDamaged(f"The sheet {name!r} of {path.name} has names and no rows below them.")
     notes = list(layout.notes)
@@ -168,15 +169,17 @@ def read_array(path: Path, reading: Reading) -> Raw:
     A, names = read_matrix(path)
     if (found := names_beside(path, A.shape)) is None:
         return of_matrix(A, names)
-    features, barcodes = found
-    return replace(of_matrix(A, barcodes), labels=features, labels_name="feature")
+    features, barcodes, said = found
+    raw = of_matrix(A, barcodes)
+    notes = (*raw.notes, f"Samples are in columns, as {said} says.")
+    return replace(raw, labels=features, labels_name="feature", transposed=True, notes=notes)
 
 
-def names_beside(path: Path, shape: tuple[int, int]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def names_beside(path: Path, shape: tuple[int, int]) -> tuple[tuple[str, ...], tuple[str, ...], str] | None:
     """Names of rows and columns in the files that stand beside the matrix of counts of cells, features in rows.
 
     These are ``features.tsv`` (or ``genes.tsv``), where the second column is the symbol, and ``barcodes.tsv``, packed
-    or not, with what stands before ``matrix.mtx`` before their names too.
+    or not, with what stands before ``matrix.mtx`` before their names too. The last word is the name of the first file.
     """
     prefix, found, _ = path.name.partition("matrix.mtx")
     if not found:
@@ -190,7 +193,7 @@ def names_beside(path: Path, shape: tuple[int, int]) -> tuple[tuple[str, ...], t
     with open_text(barcodes, "utf-8") as file:
         cells = tuple(line.split("\t")[0].strip() for line in file)
     genes = tuple(line[1] if len(line) > 1 else line[0] for line in words)
-    return (genes, cells) if (len(genes), len(cells)) == shape else None
+    return (genes, cells, features.name) if (len(genes), len(cells)) == shape else None
 
 
 def _first_there(path: Path, names: list[str]) -> Path | None:

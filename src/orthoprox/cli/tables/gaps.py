@@ -39,8 +39,8 @@ def refuse_infinite(table: Table) -> None:
         return
     others = f", and {count(len(i) - 1, 'more such cell')}" if len(i) > 1 else ""
     raise ValueError(
-        f"{sentence(table.place(int(i[0]), int(j[0])))} is infinite{others}. Mend the file, or take it for an empty "
-        "cell: --missing-word inf, and --missing says what becomes of those."
+        f"{sentence(table.place(int(i[0]), int(j[0])))} is infinite, or beyond what a float holds{others}. Mend the "
+        "file, or take it for an empty cell: --missing-word inf, and --missing says what becomes of those."
     )
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from orthoprox.cli.tables.numbers import BLANK, parse
-from orthoprox.cli.tables.places import count, letters, ranges
+from orthoprox.cli.tables.places import count, letters, listed, ranges
 
 Records = Sequence[Sequence[str]]
 YEARS = (1000, 2999)
+REMARKS = ("#", "!", "%")
+"""How lines begin that programs write above a table."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Layout:
     notes: tuple[str, ...]
 
 
-def find_layout(records: Records, header: bool | None) -> Layout:
+def find_layout(records: Records, header: bool | None, blank: Sequence[str] = ()) -> Layout:
     """Find the names and the first row of data.
 
     Parameters
@@ -39,18 +41,16 @@ def find_layout(records: Records, header: bool | None) -> Layout:
         The first rows of the file, blank ones too.
     header : bool, optional
         Whether the first row holds names; None to find out.
+    blank : sequence of str
+        Words that stand for empty cells.
     """
-    width = usual_width(records)
-    start = _start(records, width)
-    notes = []
-    before = [i + 1 for i in range(start) if any(word.strip() for word in records[i])]
-    if before:
-        what = "they have" if len(before) > 1 else "it has"
-        notes.append(
-            f"Row{'s' if len(before) > 1 else ''} {ranges(before)} stand{'' if len(before) > 1 else 's'} above the "
-            f"table and {'are' if len(before) > 1 else 'is'} left out: {what} fewer cells."
-        )
-    head = [word.strip() for word in records[start]] if start < len(records) else []
+    width = usual_width(beyond_remarks(records))
+    top = len(records) - len(beyond_remarks(records))
+    marked = None if header is False else _marked_names(records, top, width)
+    start, head = marked or (_start(records, top, width), None)
+    notes = _above(records[:start])
+    if head is None:
+        head = [word.strip() for word in records[start]] if start < len(records) else []
     has = is_header(head, records[start + 1 :]) if header is None else header
     if not has:
         if header is None:
@@ -58,12 +58,77 @@ def find_layout(records: Records, header: bool | None) -> Layout:
                 f"Row {start + 1} was taken for data, so columns have letters for names (--header: for names)."
             )
         return Layout(start, tuple(letters(j + 1) for j in range(width)), False, tuple(notes))
-    if header is None and head and all(_number(word) is not None for word in head if word):
-        notes.append(f"Row {start + 1}, {head[0] or head[1]} and so on, was taken for names (--no-header: for data).")
+    given = [word for word in head if word]
+    if header is None and given and all(_number(word) is not None for word in given):
+        notes.append(f"Row {start + 1}, {given[0]} and so on, was taken for names (--no-header: for data).")
     if len(head) == width - 1 and not _ends_blank(records[start + 1 :], width):
         head = ["", *head]  # as R writes row names, which have no name
-    names, more = distinct_names([*head, *[""] * (width - len(head))])
-    return Layout(start + 1, names, True, (*notes, *more))
+    first, head = _join_names(records, start + 1, [*head, *[""] * (width - len(head))], blank)
+    if first > start + 1:
+        example = head[max(range(len(head)), key=lambda j: " " in head[j])]
+        notes.append(f"Rows {start + 1} to {first} were taken for names, such as {example!r}.")
+    names, more = distinct_names(head)
+    return Layout(first, names, True, (*notes, *more))
+
+
+def beyond_remarks(records: Records) -> Records:
+    """The records from the first that is neither blank nor a remark; all where all look like remarks."""
+    for i, record in enumerate(records):
+        if any(word.strip() for word in record) and not _is_remark(record):
+            return records[i:]
+    return records
+
+
+def _is_remark(record: Sequence[str]) -> bool:
+    return bool(record) and record[0].lstrip().startswith(REMARKS)
+
+
+def _marked_names(records: Records, top: int, width: int) -> tuple[int, list[str]] | None:
+    """The last remark above the table as names, where the table begins with data and it has as many cells."""
+    place = next((i for i in reversed(range(top)) if _is_remark(records[i])), None)
+    if place is None or top >= len(records) or is_header(records[top], records[top + 1 :], counts=False):
+        return None
+    words = [word.strip() for word in records[place]]
+    if len(words) == width + 1 and words[0] in REMARKS:
+        words = words[1:]  # as NumPy writes names between spaces
+    return (place, words) if len(words) == width > 1 else None
+
+
+def _above(records: Records) -> list[str]:
+    """A note on what stands above a table."""
+    rows = [i + 1 for i, record in enumerate(records) if any(word.strip() for word in record)]
+    if not rows:
+        return []
+    one, remarks = len(rows) == 1, [records[row - 1] for row in rows if _is_remark(records[row - 1])]
+    signs = listed(dict.fromkeys(record[0].lstrip()[0] for record in remarks))
+    why = ["has fewer cells" if one else "have fewer cells"] if len(remarks) < len(rows) else []
+    why += [f"begin{'s' if one else ''} with {signs}"] if remarks else []
+    subject, verb = (f"Row {rows[0]} stands", "is") if one else (f"Rows {ranges(rows)} stand", "are")
+    return [f"{subject} above the table and {verb} left out: {'it' if one else 'they'} {' or '.join(why)}."]
+
+
+def _join_names(records: Records, first: int, head: list[str], blank: Sequence[str]) -> tuple[int, list[str]]:
+    """Names in more rows than one: units, or names of groups above those of columns.
+
+    Such a row has words in two columns of numbers or more, which do not stand for empty cells, and a number in none.
+    A name of a group stands above its first column only, as a merged cell does.
+    """
+    while first < len(records):
+        row = [word.strip() for word in records[first][: len(head)]]
+        row += [""] * (len(head) - len(row))
+        below = records[first + 1 :]
+        if any(_number(word) is not None and _mostly_numbers(below, j) for j, word in enumerate(row)):
+            break
+        words = [j for j, word in enumerate(row) if word not in BLANK and word not in blank]
+        if sum(_mostly_numbers(below, j) for j in words) < 2:
+            break
+        group, names = "", []
+        for above, word in zip(head, row, strict=True):
+            named = any(letter.isalpha() for letter in word) or word not in BLANK  # Na is sodium here
+            group = (above or group) if named else ""
+            names.append(f"{above or group} {word if named else ''}".strip())
+        first, head = first + 1, names
+    return first, head
 
 
 def _ends_blank(below: Records, width: int) -> bool:
@@ -72,9 +137,9 @@ def _ends_blank(below: Records, width: int) -> bool:
 
 
 def empty_rows(rows: Any, kept: Any) -> list[str]:
-    """A note on empty rows between others, which are left out: one may be a sample of which nothing is known."""
+    """A note on empty rows above others, which are left out: one may be a sample of which nothing is known."""
     where = np.flatnonzero(kept)
-    inside = [int(rows[i]) for i in np.flatnonzero(~kept) if len(where) and where[0] < i < where[-1]]
+    inside = [int(rows[i]) for i in np.flatnonzero(~kept) if len(where) and i < where[-1]]
     if not inside:
         return []
     return [
@@ -122,8 +187,8 @@ def distinct_names(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(names), notes
 
 
-def is_header(head: Sequence[str], below: Records) -> bool:
-    """Whether a row holds names: it has a word where there are numbers below, or years, or numbers from 0 or 1 on."""
+def is_header(head: Sequence[str], below: Records, *, counts: bool = True) -> bool:
+    """Whether a row holds names: a word where there are numbers below, or years, or ``counts`` from 0 or 1 on."""
     columns = [j for j in range(len(head)) if _mostly_numbers(below, j)]
     if not columns:
         return True
@@ -138,7 +203,7 @@ def is_header(head: Sequence[str], below: Records) -> bool:
     if rising and all(YEARS[0] <= number <= YEARS[1] for number in numbers):
         rows = [[_number(row[j]) for j in columns] for row in below[:5] if len(row) >= len(head)]
         return not all(map(_are_years, rows)) or (_are_even(numbers) and not any(map(_are_even, rows)))
-    return len(numbers) > 2 and any(numbers == [k + i for i in range(len(numbers))] for k in (0, 1))
+    return counts and len(numbers) > 2 and any(numbers == [k + i for i in range(len(numbers))] for k in (0, 1))
 
 
 def _are_years(numbers: Sequence[float | None]) -> bool:
@@ -161,10 +226,10 @@ def _number(word: str) -> float | None:
     return parse(word, ",") if value is None else value
 
 
-def _start(records: Records, width: int) -> int:
+def _start(records: Records, top: int, width: int) -> int:
     """The first record of the table: what stands above it fills fewer cells, at most half of them if it has as many."""
-    for i, record in enumerate(records):
+    for i, record in enumerate(records[top:], start=top):
         filled = max((j + 1 for j, word in enumerate(record) if word.strip()), default=0)
         if filled and (width < 3 or filled >= width - 1 or (len(record) == width and 2 * filled > width)):
             return i
-    return 0
+    return top

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from orthoprox.datasets._places import letters
+
 SHOWN = 8
 """How many of a long list are named."""
-
-
-def letters(column: int) -> str:
-    """The letters of a column, counted from 1.
-
-    Examples
-    --------
-    >>> letters(1), letters(26), letters(27), letters(703)
-    ('A', 'Z', 'AA', 'AAA')
-    """
-    word = ""
-    while column > 0:
-        column, rest = divmod(column - 1, 26)
-        word = chr(ord("A") + rest) + word
-    return word
 
 
 def cell(row: int, column: int, name: str) -> str:
@@ -68,3 +55,6 @@ def ranges(numbers: Sequence[int]) -> str:
 def count(number: int, word: str) -> str:
     """A number of things, as in "1 row" and "2,000 rows"."""
     return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+__all__ = ["SHOWN", "cell", "count", "letters", "listed", "ranges", "sentence"]

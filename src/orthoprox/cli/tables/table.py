@@ -53,6 +53,9 @@ class Raw:
     matrix: Any = None
     """A sparse matrix, in place of columns."""
 
+    transposed: bool = False
+    """Whether features stand in rows by the form of the file, so that nobody need say so."""
+
 
 @dataclass(frozen=True)
 class LeftOut:

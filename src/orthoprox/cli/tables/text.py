@@ -11,6 +11,7 @@ import itertools
 import lzma
 import re
 import warnings
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,14 +20,30 @@ from typing import IO, Any
 import numpy as np
 
 from orthoprox._extras import extra
-from orthoprox.cli.tables.layout import Layout, Records, empty_rows, find_layout, usual_width
-from orthoprox.cli.tables.numbers import BLANK, THOUSANDS, find_decimal
+from orthoprox.cli.tables.layout import Layout, Records, beyond_remarks, empty_rows, find_layout, usual_width
+from orthoprox.cli.tables.numbers import BLANK, THOUSANDS, find_decimal, parse
 from orthoprox.cli.tables.places import count
 from orthoprox.cli.tables.table import Raw, Reading
 from orthoprox.datasets import DataDamaged
 
-OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+def _open_zip(path: Path, mode: str) -> Any:
+    """The one file in an archive, closed with it; what a Mac adds does not count."""
+    archive = zipfile.ZipFile(path)
+    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+    if len(names) != 1:
+        archive.close()
+        raise DataDamaged(f"{path} holds {count(len(names), 'file')}, not one. Unpack it, and name the table.")
+    with archive:  # the file in it keeps what it needs
+        try:
+            return archive.open(names[0])
+        except RuntimeError as error:
+            words = str(error).rstrip(".")
+            raise DataDamaged(f"{path} cannot be unpacked here ({words}). Unpack it, and name the table.") from error
+
+
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zip": _open_zip}
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """What is raised where a packed file is cut or damaged."""
 ARCHIVE = re.compile(
     rb"(?P<gz>\x1f\x8b)|(?P<bz2>BZh.1AY&SY)|(?P<xz>\xfd7zXZ)|(?P<xlsx>PK\x03\x04)|(?P<xls>\xd0\xcf\x11\xe0)"
@@ -35,6 +52,10 @@ ARCHIVE = re.compile(
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 """Those that stand in texts least often come first: of two that fit as well the first is chosen."""
 SPACES = r"\s+"
+DECLARED = re.compile(r"\"?sep=(.)\"?\r?\n", re.IGNORECASE)
+"""The line that tells a spreadsheet the separator: it heeds and hides it, so it has no number."""
+DECLARED = re.compile(r"\"?sep=.\"?\r?\n", re.IGNORECASE)
+"""The line that tells a spreadsheet the separator; a spreadsheet hides it and counts rows from the next."""
 _WORD = re.compile(r'"[^"]*"|\S+')
 SAMPLE = 2**18
 """Characters from which the separator and the names are found."""
@@ -74,7 +95,7 @@ def read_text(path: Path, reading: Reading) -> Raw:
         )
     separator = reading.separator or find_separator(sample, complete)
     records = sample_records(sample, separator, complete)
-    layout = find_layout(records, reading.header)
+    layout = find_layout(records, reading.header, reading.missing_words)
     if layout.first >= len(records) and complete:
         if any("\n" in word for word in records[-1]):
             raise DataDamaged(
@@ -210,12 +231,12 @@ def find_separator(sample: str, complete: bool) -> str:
     best, most = ",", 0.0
     for separator in (*SEPARATORS, SPACES):
         try:
-            records = [record for record in sample_records(sample, separator, complete) if record]
+            records = [record for record in beyond_remarks(sample_records(sample, separator, complete)) if record]
         except csv.Error:
             continue
         width = usual_width(records)
         share = sum(len(record) == width for record in records) / max(len(records), 1)
-        if separator == SPACES and not (most == 0 and _is_even(records, width)):
+        if separator == SPACES and not (most == 0 and (_is_even(records, width) or _hold_numbers(records, width))):
             continue
         if width > 1 and share > most + 1e-9:
             best, most = separator, share
@@ -225,6 +246,13 @@ def find_separator(sample: str, complete: bool) -> str:
 def _is_even(records: Records, width: int) -> bool:
     """Whether all rows have as many cells; the first may have one fewer, as R writes it."""
     return len(records) > 1 and len(records[0]) in (width, width - 1) and all(len(row) == width for row in records[1:])
+
+
+def _hold_numbers(records: Records, width: int) -> bool:
+    """Whether most rows have as many cells, and most of these hold numbers; 1 234 is one number and no two cells."""
+    rows = [record for record in records if len(record) == width > 2]
+    words = [word for row in rows for word in row]
+    return 2 * len(rows) > len(records) and 2 * sum(parse(word) is not None for word in words) > len(words)
 
 
 def sample_records(sample: str, separator: str, complete: bool) -> Records:
@@ -241,14 +269,25 @@ def records_of(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
-    """The file as text, unpacked if it is packed, from behind the mark of UTF-8, which stands before others too."""
+    """The file as text, unpacked if it is packed, from behind ``sep=`` and the mark of UTF-8.
+
+    Files in other encodings have that mark too.
+    """
     file = _open(path)
     if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
         file.seek(0)
     try:
-        return io.TextIOWrapper(file, encoding=encoding, newline="")
+        text = io.TextIOWrapper(file, encoding=encoding, newline="")
     except LookupError:
         raise ValueError(f"--encoding must be one that Python knows, such as utf-8; given {encoding!r}.") from None
+    start = text.tell()
+    try:
+        if not DECLARED.fullmatch(text.readline(10)):
+            text.seek(start)
+    except UnicodeError:
+        text.close()
+        raise
+    return text
 
 
 def _open(path: Path) -> Any:

@@ -225,7 +225,8 @@
       const cell = document.createElement("th");
       cell.textContent = name.replace("_", " ");
       cell.dataset.column = name;
-      cell.className = classes(i).join(" ").trim();
+      const words = data.rows.some((row) => typeof row[i] === "string");
+      cell.className = [...classes(i), words ? "word" : ""].join(" ").trim();
       if (order.column === i) cell.setAttribute("aria-sort", order.down ? "descending" : "ascending");
       cell.addEventListener("click", () => {
         order = { column: i, down: order.column === i && !order.down };
@@ -296,6 +297,12 @@
 
   // ---------------------------------------------------------------- settings
 
+  function plain(value) {
+    if (value === null || typeof value !== "object") return String(value);
+    if (Array.isArray(value)) return value.map(plain).join(", ");
+    return Object.entries(value).map(([name, of]) => `${name.replaceAll("_", " ")} ${plain(of)}`).join(", ");
+  }
+
   function settings() {
     const list = document.createElement("dl");
     const add = (name, text) => {
@@ -307,10 +314,10 @@
     const empty = (value) => value === "" || (typeof value === "object" && !Object.keys(value).length);
     for (const [name, value] of Object.entries(experiment().settings)) {
       if (empty(value)) continue;
-      if (name === "methods") for (const [label, line] of Object.entries(value)) add(label, JSON.stringify(line));
-      else add(name, typeof value === "string" ? value : JSON.stringify(value));
+      if (name === "methods") for (const [label, line] of Object.entries(value)) add(label, plain(line));
+      else add(name, plain(value));
     }
-    for (const [name, found] of Object.entries(data.provenance)) for (const [what, n] of found) add(name, `${typeof what === "string" ? what : JSON.stringify(what)} (${n} runs)`);
+    for (const [name, found] of Object.entries(data.provenance)) for (const [what, n] of found) add(name, `${plain(what)} (${n} run${n === 1 ? "" : "s"})`);
     if (data.missing) add("missing", `${data.missing} runs have no result yet`);
     $("settings").replaceChildren(list);
   }
