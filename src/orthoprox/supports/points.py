@@ -192,7 +192,7 @@ class Worth:
     lam: Array
     """The variance of each column, shape (N, r)."""
     G: Array
-    """The gradient less its normal part; a row that a column gets from one that shares none with it is no longer there."""
+    """The gradient less its normal part: that of columns which share rows, since others give up a row that is taken."""
     loss: Array
     """What the variance loses without an entry; infinite off the support."""
     gain: Array
