@@ -210,7 +210,7 @@ def variance_bound(
 def _check_limit(name: str, value: Any) -> None:
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number; given {value!r}.")
-    require(value >= 0, f"{name} must be a number of at least 0; given {value}.")
+    require(float(value) >= 0, f"{name} must be a number of at least 0; given {value}.")
 
 
 def _low(incumbent: Any, source: Scaled, allowance: Allowance) -> float:
