@@ -8,6 +8,7 @@ import pytest
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import DenseCovariance
 from orthoprox.supports import find_components
+from orthoprox.supports.levels import permuted
 from orthoprox.supports.moves import promising
 from orthoprox.supports.points import at, worth
 
@@ -71,3 +72,15 @@ def test_columns_with_different_numbers_of_entries_change_places():
         ]
     )
     assert kept(C, 6, (4, 2)) == pytest.approx(top(C, [1, 3, 4, 5], [0, 2]), rel=1e-9)
+
+
+def test_columns_that_change_places_are_told_apart_by_what_they_grow_to():
+    """Before they have grown, the places of three pairs are equally good."""
+    C = np.zeros((9, 9))
+    for j, (third, bond) in enumerate([(0.1, 0.0), (0.2, 0.0), (0.9, 0.8)]):
+        block = np.array([[3.0 - j / 2, 1.0, bond], [1.0, 3.0 - j / 2, bond], [bond, bond, third]])
+        C[3 * j : 3 * j + 3, 3 * j : 3 * j + 3] = block
+    point = on(C, Allowance(7, (3, 2, 2)), [0, 1], [3, 4], [6, 7])
+    found = permuted(C, point, Allowances.of([Allowance(7, (3, 2, 2))]))
+    assert len(found.best(9)) == len(found) == 2
+    assert found.best(1).values[0] == pytest.approx(top(C, [6, 7, 8], [0, 1], [3, 4]), rel=1e-9)

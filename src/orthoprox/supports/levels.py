@@ -312,4 +312,5 @@ def permuted(C: Array, points: Points, allowances: Allowances) -> Points | None:
         return None
     some = grow(C, join(*every), allowances)
     X, S, there = orthonormalise(some.X, some.S)
-    return Points(X, S, variance(C, X), some.level[there])
+    # With a step: points that differ in entries which are still zero have equal values and would count as one.
+    return Points(X, S, variance(C, X), some.level[there]).improve(C, 1)
