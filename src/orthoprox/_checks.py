@@ -50,9 +50,11 @@ def check_floating(B: Array, name: str) -> None:
 def check_weight(weight: Any, owner: str, *, nonnegative: bool = True) -> float:
     """Return the weight as a float if it is a finite number, and not negative unless that is allowed."""
     try:
-        value = float(weight)
+        value = None if isinstance(weight, (str, bytes)) else float(weight)
     except (TypeError, ValueError):
-        raise TypeError(f"The weight of {owner} must be a number; given {weight!r}.") from None
+        value = None
+    if value is None:
+        raise TypeError(f"The weight of {owner} must be a number; given {weight!r}.")
     if not math.isfinite(value):
         raise ValueError(f"The weight of {owner} must be finite; given {value}.")
     if nonnegative and value < 0:

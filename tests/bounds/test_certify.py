@@ -73,6 +73,9 @@ def test_bad_input_gets_a_sentence():
         (lambda: certify(np.eye(13)[:, :2], C), "give V.T"),
         (lambda: certify(np.zeros((1, 13)), C), "needs a nonzero; component 0 has none"),
         (lambda: certify(np.full((1, 13), np.nan), C), "must be finite"),
+        (lambda: certify(np.eye(13)[:1], C, time_limit=-1), "time_limit must be a number of at least 0; given -1"),
+        (lambda: certify(np.eye(13)[:1], C, time_limit=np.nan), "time_limit must be a number of at least 0; given nan"),
+        (lambda: variance_bound(C, 1, n_nonzero=2, work_limit=-1), "work_limit must be a number of at least 0"),
         (lambda: certify(np.eye(13)[:1], X=np.ones((1, 13))), "at least two samples"),
         (
             lambda: certify(np.eye(13)[:1], X=1e300 * C),
@@ -83,6 +86,8 @@ def test_bad_input_gets_a_sentence():
             wrong()
     for wrong, sentence in [
         (lambda: certify(np.eye(13, dtype=complex)[:1], C), "real numbers"),
+        (lambda: certify(np.eye(13)[:1], C, time_limit="3"), "time_limit must be a number; given '3'"),
+        (lambda: variance_bound(C, 1, n_nonzero=2, incumbent="a"), "incumbent must be a number or components; given"),
         (lambda: certify(PCA(2).fit(C), C), "V must be a matrix of components; given PCA: give its components_"),
         (lambda: certify(np.eye(13)[:1], sparse.csr_array(C)), r"C must be a dense matrix; .*: give C.toarray\(\)"),
     ]:

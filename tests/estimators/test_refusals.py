@@ -44,6 +44,15 @@ VALUES = [
     (fit(SparsePCA(3, n_nonzero=1.5)), "must be above 0 and at most 1"),
     (fit(SparsePCA(3, n_nonzero=0)), "n_nonzero must be at least 1"),
     (fit(SparsePCA(3, n_nonzero=True)), "n_nonzero must be a whole number or a fraction; given True"),
+    *(
+        (fit(SparsePCA(**{name: True})), f"{name} must be at least 1; given True")
+        for name in ("n_components", "n_init")
+    ),
+    (fit(SparsePCA(3, n_nonzero=np.True_)), "n_nonzero must be a whole number or a fraction; given True"),
+    *((fit(SparsePCA(3, n_jobs=jobs)), "n_jobs must be a number of processes, or -1") for jobs in (0, 1.5, "2", True)),
+    (fit(SparsePCA(1), pandas.Series(X[:, 0])), "2-dimensional container but got"),
+    (fit(SparsePCA(1), np.array([["2024-01-01"], ["2024-02-03"]], "datetime64[D]")), "X must hold numbers; given date"),
+    (covariance(pandas.DataFrame(np.eye(2), list("ab"), list("ba"))), r"'a' first and 'b' first. Give C.loc\[C.colu"),
     (fit(SparsePCA(3, n_nonzero=9, weight=1.0)), "given weight = 1.0 and n_nonzero = 9"),
     (fit(SparsePCA(3, n_nonzero_per_component=[3, 3])), "one for each of the 3 components; given 2 numbers"),
     (fit(SparsePCA(3, n_nonzero_per_component=0.0)), "above 0 and at most 1"),
@@ -109,8 +118,9 @@ VALUES = [
     ),
 ]
 TYPES = [
-    (fit(SparsePCA(3, n_nonzero="few")), "n_nonzero must be a whole number or a fraction"),
-    (fit(SparsePCA(3, n_nonzero="0.5")), "n_nonzero must be a whole number or a fraction; given .0.5."),
+    *((fit(SparsePCA(3, n_nonzero=k)), "n_nonzero must be a whole number or a fraction") for k in ("few", "5", "0.5")),
+    (fit(SparsePCA(3, n_nonzero_per_component=["1", "2", "3"])), "must be a whole number or a fraction; given '1'"),
+    (fit(SparsePCA(3, weight="0.1")), "weight of the penalty must be a number; given '0.1'"),
     *((fit(SparsePCA(r)), "a whole number or a share of the variance between 0 and 1") for r in (1.0, 1.5, "most")),
     (covariance(csr_array(np.eye(3))), "dense data is required"),
     (covariance(np.eye(2), 3.5), "whole number"),

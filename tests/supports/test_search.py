@@ -150,6 +150,14 @@ def test_the_order_of_features_and_rounding_change_nothing(seed):
     assert variance(moved, find_components(DenseCovariance(moved), of_caps(4, 4))) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", [1, 8, 10])
+def test_negated_features_change_nothing(seed):
+    C, signs = covariance(seed, 12), np.random.default_rng(seed).choice([-1.0, 1.0], 12)
+    value = variance(C, find_components(DenseCovariance(C), of_caps(4, 4, 4)))
+    C = C * signs * signs[:, None]
+    assert variance(C, find_components(DenseCovariance(C), of_caps(4, 4, 4))) == pytest.approx(value, rel=1e-7)
+
+
 @pytest.mark.parametrize("allowance", [of_caps(8, 8, 8, 8, 8), Allowance(40, (64,) * 5)], ids=["caps", "total"])
 def test_equal_points_in_another_order_lead_on_alike(allowance):
     """In these data candidates often end at the same point, and rounding decides which of them comes first."""

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from orthoprox.allowance.allowance import Allowance
 
 _SHARE = 0.2
@@ -65,7 +67,7 @@ def resolve_caps(n_nonzero_per_component: Any, n: int, r: int) -> list[int]:
 
 def _resolve_count(request: Any, most: int, name: str, whole: str) -> int:
     """Return a whole number unchanged, a fraction as that share of ``most``, rounded down."""
-    if isinstance(request, bool):
+    if isinstance(request, (bool, np.bool_)):
         raise ValueError(f"{name} must be a whole number or a fraction; given {request}.")
     if isinstance(request, (str, bytes)):  # float would take "0.5"
         raise TypeError(f"{name} must be a whole number or a fraction; given {request!r}.")

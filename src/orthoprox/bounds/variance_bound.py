@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -172,6 +173,8 @@ def variance_bound(
     5.26 cases
     """
     require(effort in _EFFORTS, f"effort must be one of {', '.join(_EFFORTS)}; given {effort!r}.")
+    _check_limit("time_limit", time_limit)
+    _check_limit("work_limit", work_limit)
     source = Scaled.of(C)
     allowance = read_allowance(source.n, n_components, n_nonzero, n_nonzero_per_component)
     low = _low(incumbent, source, allowance)
@@ -204,12 +207,21 @@ def variance_bound(
     return _with_components(best, met.X)
 
 
+def _check_limit(name: str, value: Any) -> None:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number; given {value!r}.")
+    require(float(value) >= 0, f"{name} must be a number of at least 0; given {value}.")
+
+
 def _low(incumbent: Any, source: Scaled, allowance: Allowance) -> float:
     """The variance of an incumbent in scaled units; without one, that of single features."""
     low = float(np.sum(np.sort(source.diagonal)[-allowance.r :]))
     if incumbent is None:
         return low
-    given = np.asarray(incumbent, dtype=np.float64)
+    given = np.asarray(incumbent)
+    if given.dtype.kind not in "fiu":
+        raise TypeError(f"incumbent must be a number or components; given {incumbent!r}.")
+    given = given.astype(np.float64)
     if given.ndim == 0:
         return max(low, float(source.scaled(given)))
     require(

@@ -307,7 +307,7 @@ class OrthogonalTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 number = operator.index(value)
             except TypeError:
                 raise TypeError(f"{name} must be a whole number{or_else}; given {value!r}.") from None
-            if number < 1:
+            if number < 1 or isinstance(value, bool):
                 raise ValueError(f"{name} must be at least 1; given {value}.")
         if not (isinstance(self.tol, (int, float)) and 0 <= self.tol < math.inf):
             raise ValueError(f"tol must be a nonnegative number; given {self.tol!r}.")

@@ -61,6 +61,7 @@ def _validate(estimator: Any, C: Any) -> Array:
             f"C must be a covariance or correlation matrix, with a row and a column for each feature; given shape "
             f"{A.shape}, which is not square. For samples use fit."
         )
+    _check_labels(C)
     validate_data(estimator, C, skip_check_array=True, reset=True)
     gap, size = np.max(np.abs(A - A.T)), np.max(np.abs(A))
     if gap > _tolerance(A.dtype) * size:
@@ -72,6 +73,16 @@ def _validate(estimator: Any, C: Any) -> Array:
     if size == 0:
         raise ValueError("C is zero: there is no variance for components to explain.")
     return np.asarray(A / 2 + A.T / 2)
+
+
+def _check_labels(C: Any) -> None:
+    """Refuse a frame whose rows have the names of its columns in another order: then it is another matrix."""
+    rows, columns = (list(getattr(C, name)) if hasattr(C, "loc") else [] for name in ("index", "columns"))
+    if rows != columns and set(rows) == set(columns):
+        raise ValueError(
+            "C must have its rows in the order of its columns; given a frame with the same names in another order, "
+            f"{rows[0]!r} first and {columns[0]!r} first. Give C.loc[C.columns]."
+        )
 
 
 def _require_not_negative(least: float, C: Array) -> None:

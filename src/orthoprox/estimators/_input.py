@@ -254,7 +254,11 @@ def refuse_lazy(X: Any) -> None:
 
 def refuse_times(X: Any) -> None:
     """Raise a sentence that names the columns of a frame with dates or durations: to NumPy they are large numbers."""
-    kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+    if _is_time(getattr(X, "dtype", None)):
+        raise ValueError(
+            f"X must hold numbers; given {X.dtype}. Give times as numbers, for example the days since one."
+        )
+    kinds = zip(X.columns, X.dtypes, strict=False) if hasattr(X, "columns") and hasattr(X, "dtypes") else ()
     columns = [repr(name) for name, kind in kinds if _is_time(kind)]
     if columns:
         raise ValueError(_not_numbers(columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ def check_sparse_pca(settings: Any) -> None:
         given = getattr(settings, name)
         if not (given is None or isinstance(given, str)) or given not in choices:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; given {given!r}.")
+    jobs = settings.n_jobs
+    if jobs is not None and (not isinstance(jobs, numbers.Integral) or isinstance(jobs, bool) or jobs == 0):
+        raise ValueError(f"n_jobs must be a number of processes, or -1 for as many as processors; given {jobs!r}.")
 
 
 def unit_weight(data: Samples, weight: float | None) -> float | None:

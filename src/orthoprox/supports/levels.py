@@ -16,7 +16,8 @@ from orthoprox.covariance import DenseCovariance
 from orthoprox.supports.disjoint import one_by_one, splits
 from orthoprox.supports.exchange import Ends, exchange
 from orthoprox.supports.fresh import MOST_ANEW, Draws, recreated, singles, turned
-from orthoprox.supports.points import Points, join, places
+from orthoprox.supports.newton import variance
+from orthoprox.supports.points import Points, join, orthonormalise, places
 from orthoprox.supports.progress import Progress
 
 _REAL = 1e-8  # of the variance: a gain that is not rounding
@@ -235,11 +236,13 @@ class Search:
         grown = grow(self.C, moved, allowances) if len(moved) else None
         base = join(best.take(active[best.level]), grown)
         base = base.take(np.argsort(base.level, kind="stable"))
-        near = None
+        near = placed = None
         if anew:
             draws = Draws.of(self.rng, self.effort.anew, self.V.shape[1], allowances.r)
             near = recreated(self.C, self.V, base, allowances, np.where(active, self.levels.anew, 0), draws)
-        return None if grown is None and near is None else self.exchange(join(grown, near))
+            placed = permuted(self.C, base, allowances)
+        parts = [part for part in (grown, near, placed) if part is not None]
+        return self.exchange(join(*parts)) if parts else None
 
     def exchange(self, points: Points) -> Points:
         """The best of the points, improved and exchanged; the worst are dropped before that, and after a first step."""
@@ -292,3 +295,23 @@ def grow(C: Array, points: Points, allowances: Allowances) -> Points:
     top = 2.0 * (1.0 + np.max(gain, axis=(1, 2), keepdims=True))
     sizes = np.where(points.S, top + np.abs(points.X), gain)
     return Points(points.X, allowances.take(points.level).choose(sizes), points.values, points.level)
+
+
+def permuted(C: Array, points: Points, allowances: Allowances) -> Points | None:
+    """The points with two columns in each other's place, where these may have different numbers of entries.
+
+    One gets further entries, the other loses its smallest ones: a feature of large variance may be best alone.
+    """
+    every = []
+    for a, b in itertools.combinations(range(allowances.r), 2):
+        some = points.take((allowances.caps[:, a] != allowances.caps[:, b])[points.level])
+        order = np.arange(allowances.r)
+        order[[a, b]] = b, a
+        if len(some):
+            every.append(Points(some.X[:, :, order], some.S[:, :, order], some.values, some.level))
+    if not every:
+        return None
+    some = grow(C, join(*every), allowances)
+    X, S, there = orthonormalise(some.X, some.S)
+    # With a step: points that differ in entries which are still zero have equal values and would count as one.
+    return Points(X, S, variance(C, X), some.level[there]).improve(C, 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from orthoprox._types import Array
 from orthoprox.allowance import Allowances
-from orthoprox.supports.points import Points, Worth, places
+from orthoprox.supports.points import Points, Worth, places, plane_gain
 from orthoprox.supports.slots import Slots
 
 _ROWS = 10  # of each column that an entry may go to, those of largest gain
@@ -110,6 +110,20 @@ class _SwapTable:
             gains = np.where(self.alone[:, :, None], d - self.lam, gains)
         return _Swaps(rows, np.where(there & slots.real[:, :, None], gains, -np.inf))
 
+    def trades(self, rows: Array, columns: Array, sold: Array) -> Array:
+        """What a column gains when its slot ``sold`` in one of the rows goes to the row of the slot that gets this one.
+
+        Minus infinity where another column bars that row too.
+        """
+        k, slots = self.slots.index[:, :, None], self.slots
+        new = slots.rows[:, :, None]
+        x, left, lam = (number[:, :, 0][k, sold] for number in (self.x, self.left, self.lam))
+        d = np.diag(self.C)[new]
+        g = self.values.G[k, new, columns] - self.C[rows, new] * x
+        gains = left - lam + plane_gain(left, d, g / self.short[:, :, 0][k, sold])
+        gains = np.where(self.alone[k, sold], d - lam, gains)
+        return np.where(self.values.owners[k, new, columns] == 1, gains, -np.inf)
+
 
 def _best(table: Array, tries: int) -> tuple[Array, Array, Array, Array]:
     """The largest finite numbers of tables, shape (N, a, b), a few of each: whose they are, where, and the numbers."""
@@ -141,21 +155,25 @@ def _swaps(free: _Swaps, slots: Slots, tries: int) -> Moves:
 
 
 def _takeovers(table: _SwapTable, free: _Swaps, S: Array, tries: int) -> Moves:
-    """A column takes a row from another one, which takes a free one in its place."""
+    """A column takes a row from another one, which takes a free one in its place or the one that is given up for it."""
     slots, values = table.slots, table.values
-    k, rows, columns = slots.index, slots.rows, slots.columns
+    k, columns = slots.index, slots.columns
     taken = table.into(np.where(values.owners == 1, values.gain, -np.inf))
-    best = np.argmax(free.gains, axis=2)[:, :, None]
-    # What the column that bars an entry loses when it takes its best free row instead, and which one that is.
-    price, instead = np.zeros(S.shape), np.zeros(S.shape, dtype=int)
-    lost = np.maximum(np.take_along_axis(free.gains, best, axis=2)[:, :, 0], -_DEAR)
-    price[k, rows, columns] = np.where(slots.real, lost, 0.0)
-    instead[k, rows, columns] = np.take_along_axis(free.rows, best, axis=2)[:, :, 0]
-    prices = price @ values.apart
-    which, s, place, value = _best(taken.gains + prices[k[:, :, None], taken.rows, columns[:, :, None]], tries)
-    row, j = taken.rows[which, s, place], columns[which, s]
-    a = np.argmax(S[which, row] & (values.apart[which, j] > 0), axis=1)
-    return Moves(which, value, _pair(rows[which, s], j, row, a), _pair(row, j, instead[which, row, a], a))
+    instead = np.argmax(free.gains, axis=2)
+    price = np.take_along_axis(free.gains, instead[:, :, None], axis=2)[:, :, 0]
+    instead = np.take_along_axis(free.rows, instead[:, :, None], axis=2)[:, :, 0]
+    slot = np.zeros(S.shape, dtype=int)
+    slot[k, slots.rows, columns] = np.arange(slots.rows.shape[1])
+    K = k[:, :, None]
+    seller = np.argmax(S[K, taken.rows] & (values.apart > 0)[k, columns][:, :, None, :], axis=3)  # a column
+    sold = slot[K, taken.rows, seller]  # its slot
+    price, back = price[K, sold], table.trades(taken.rows, seller, sold)
+    which, s, place, value = _best(taken.gains + np.maximum(price, back), tries)
+    row, j, a = taken.rows[which, s, place], columns[which, s], seller[which, s, place]
+    given = slots.rows[which, s]
+    traded = back[which, s, place] > price[which, s, place]
+    new = np.where(traded, given, instead[which, sold[which, s, place]])
+    return Moves(which, value, _pair(given, j, row, a), _pair(row, j, new, a))
 
 
 def _shifts(values: Worth, S: Array, which: Array, caps: Array, tries: int) -> list[Moves]:

@@ -197,7 +197,7 @@ class Worth:
     lam: Array
     """The variance of each column, shape (N, r)."""
     G: Array
-    """The gradient less its normal part."""
+    """The gradient less its normal part: that of columns which share rows, since others give up a row that is taken."""
     loss: Array
     """What the variance loses without an entry; infinite off the support."""
     gain: Array
@@ -214,12 +214,12 @@ def worth(X: Array, S: Array, CX: Array, diagonal: Array) -> Worth:
     d = diagonal[:, None]
     XCX = X.transpose(0, 2, 1) @ CX
     lam = np.einsum("kjj->kj", XCX)
-    G = CX - X @ XCX
+    there = S.astype(X.dtype)
+    apart = np.asarray(there.transpose(0, 2, 1) @ there == 0, dtype=X.dtype)
+    G = CX - X @ (XCX * (1.0 - apart))
     squares = X * X
     loss = np.where(S, squares * (lam[:, None, :] - d) / np.maximum(1.0 - squares, _ZERO), np.inf)
     gain = np.where(S, -np.inf, plane_gain(lam[:, None, :], d, G))
-    there = S.astype(X.dtype)
-    apart = np.asarray(there.transpose(0, 2, 1) @ there == 0, dtype=X.dtype)
     return Worth(lam, G, loss, gain, apart, there @ apart)
 
 

@@ -17,17 +17,34 @@ _SUMMED = 3000  # the most features of which all covariances are looked at
 _CHUNK = 500  # columns of them at a time
 _SHARE = 3  # features for each entry that is allowed
 _DIGITS = 9  # of variances that are compared
+_ALIGNED = 1e-9  # of a sum of products of unit columns: what is less is rounding
 _STEPS = 100
 _TOLERANCE = 1e-3  # of the largest eigenvalue: candidates need no better
 
 
 def leading_vectors(C: Covariance, q: int) -> Array:
-    """Leading eigenvectors as columns, of a large covariance approximately."""
+    """Leading eigenvectors as columns, of a large covariance approximately.
+
+    Features in another order, or some of them negated, give the same ones so changed, but for one sign of all.
+    """
     if C.n <= _DECOMPOSED:
-        return with_signs(np.linalg.eigh(C.dense())[1][:, ::-1][:, :q])
+        return aligned(np.linalg.eigh(C.dense())[1][:, ::-1][:, :q])
     found = leading_eigenvectors(C.product, C.n, q, np.empty(0), tolerance=_TOLERANCE, steps=_STEPS)
     assert found.vectors is not None  # a covariance is finite
-    return found.vectors
+    return aligned(found.vectors)
+
+
+def aligned(V: Array) -> Array:
+    """The columns with the signs that make their products with the cubes of those before them positive.
+
+    Four factors of a row change no sign where the row does. Columns that share no row go by their own sums of cubes.
+    """
+    V = with_signs(V)
+    for j in range(1, V.shape[1]):
+        product = float(V[:, j] @ np.sum(V[:, :j] ** 3, axis=1))
+        if product < -_ALIGNED:
+            V[:, j] *= -1.0
+    return V
 
 
 def first_features(C: Covariance, allowance: Allowance, leading: Array | None = None) -> Array:
