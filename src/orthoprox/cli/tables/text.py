@@ -52,8 +52,6 @@ ARCHIVE = re.compile(
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 """Those that stand in texts least often come first: of two that fit as well the first is chosen."""
 SPACES = r"\s+"
-DECLARED = re.compile(r"\"?sep=(.)\"?\r?\n", re.IGNORECASE)
-"""The line that tells a spreadsheet the separator: it heeds and hides it, so it has no number."""
 DECLARED = re.compile(r"\"?sep=.\"?\r?\n", re.IGNORECASE)
 """The line that tells a spreadsheet the separator; a spreadsheet hides it and counts rows from the next."""
 _WORD = re.compile(r'"[^"]*"|\S+')
