@@ -13,7 +13,8 @@ import pytest
 from backends.problems import HOLES, PROBLEMS, B, C, N, R, quartic
 from backends.test_steps import METHODS as STEPS
 from orthoprox import Iterations, Problem, RunFailed, Solver, Stiefel, iterate, named, solve
-from orthoprox.backends import backend_of
+from orthoprox.backends import backend_of, compile_seconds
+from orthoprox.backends._compiling import compiling
 from orthoprox.maps import Entries, Matrix, Sum
 from orthoprox.models import sparse_pca
 from orthoprox.solvers import SOLVERS as METHODS
@@ -192,3 +193,21 @@ def test_a_loop_with_numbers_of_weak_type(jax):
         X, eta, turns = halved(jax.numpy.ones((2, 2), dtype=dtype), 1.0)
         assert X.dtype == dtype
         assert (float(eta), int(turns)) == (0.25, 3)
+
+
+def test_what_jax_compiles_by_itself_is_no_time_of_the_method(jax):
+    """Steps by hand compile every operation; what a program compiles inside is counted once."""
+    from orthoprox.backends.jax import COMPILES
+
+    heard: list[tuple[str, float]] = []
+    jax.monitoring.register_event_duration_secs_listener(lambda event, seconds, **_: heard.append((event, seconds)))
+    x, before = jax.numpy.ones(211), compile_seconds()
+    heard.clear()
+    jax.numpy.cumsum(x) + 1.25
+    alone = sum(seconds for event, seconds in heard if event in COMPILES)
+    assert compile_seconds() - before == pytest.approx(alone) and alone > 0
+    with compiling():
+        before = compile_seconds()
+        jax.numpy.cumsum(jax.numpy.ones(223)) + 1.25
+        assert compile_seconds() == before
+    assert compile_seconds() > before

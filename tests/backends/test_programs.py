@@ -72,7 +72,7 @@ def test_newton_steps_of_the_default_solver_record_their_products(graphs, torch,
     here, there = make(np.asarray), make(torch.tensor)
     X0 = here.M.random(3)
     one, other = solve(here, X0=X0, stop=Iterations(2)), solve(there, X0=torch.tensor(X0), stop=Iterations(2))
-    assert np.max(np.abs(one.X - other.X.numpy())) < 1e-9  # in a third step rounding decides how far Newton's method goes
+    assert np.max(np.abs(one.X - other.X.numpy())) < 1e-9  # in a third step rounding decides
     known = graphs.LIBRARY._of(there).items()
     (program,) = (found for (step, *_), found in known if step[0] is _trust_region_program.iterate)
     assert program._steps and not program.given_up

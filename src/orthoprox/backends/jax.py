@@ -22,7 +22,7 @@ from orthoprox._deadline import is_limited, is_over
 from orthoprox._fields import parts
 from orthoprox._types import Array
 from orthoprox.backends._base import Backend
-from orthoprox.backends._compiling import compiling
+from orthoprox.backends._compiling import add_compile_seconds, compiling
 from orthoprox.backends._speculation import LOOPS, MOST_EFFORT, speculate, speculation
 
 V = TypeVar("V")
@@ -35,6 +35,8 @@ ENOUGH = 64
 """Steps by hand before they are compiled, which takes about as long: some problems live for a few steps only."""
 FEW = 3
 """The same for measurements."""
+COMPILES = ("/jax/core/compile/jaxpr_to_mlir_module_duration", "/jax/core/compile/backend_compile_duration")
+"""What JAX reports of every operation that it compiles, also of those that are called by hand."""
 
 _UNTRACEABLE = (
     jax.errors.ConcretizationTypeError,
@@ -313,6 +315,12 @@ def _register(obj: Any, *, in_state: bool) -> None:
     _registered.add(cls)
 
 
+def _count(event: str, seconds: float, **_: Any) -> None:
+    if event in COMPILES:
+        add_compile_seconds(seconds)
+
+
+jax.monitoring.register_event_duration_secs_listener(_count)
 _ARRAYS = (jax.Array, np.ndarray)
 _registered: set[type] = set()
 _compiled: WeakKeyDictionary[Any, dict[Any, Callable[..., Any]]] = WeakKeyDictionary()
