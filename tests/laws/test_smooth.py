@@ -72,7 +72,7 @@ def test_differences_of_the_gradient_agree_with_the_hessian(f, X, V, W, power):
     assume(size(X) > 0)
     exact, product = f.hessian(X), products_by_differences(f.gradient, X)
     slope = size(f.gradient(X)) / max(size(X), 1e-3) + size(exact(X)) / max(size(X), 1e-3)
-    accuracy = 1e-5 * (slope + 3.0)  # about e times the third derivative, and rounding over e
+    accuracy = 1e-6 * (slope + 3.0)  # e times the third derivative, and rounding over e
     for D in (V, W, 0.0 * V):
         assert size(product(D) - exact(D)) <= accuracy * size(D)
     skew = inner(W, product(V)) - inner(V, product(W))
