@@ -1,7 +1,8 @@
 """Whether Newton steps pay for a user's function that PyTorch differentiates.
 
-The same function is solved to Crit 1e-6 as a function alone, which the default solver differentiates twice, and with
-its gradient, which it then follows by gradient blocks. Evaluations count the function, also inside derivatives.
+The same function is solved to Crit 1e-6 in three ways: by gradient blocks; with its gradient alone, of which the
+default solver takes differences; as a function alone, which it differentiates twice. Evaluations count the function,
+also inside derivatives.
 
     python benchmarks/autodiff.py [--quick]
 """
@@ -16,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from orthoprox import Critical, Iterations, Problem, Seconds, Stiefel, solve
+from orthoprox import Critical, Iterations, Problem, Seconds, Stiefel, named, solve
 from orthoprox._extras import extra
 from orthoprox.maps import Difference
 from orthoprox.terms import L1, GroupL2, Smooth
 
 Case = tuple[Callable[[Any], Any], Any, int, int]
 SECONDS = 60.0
+WAYS = ("gradient", "differences", "Newton")
 
 
 def cases(torch: Any, seed: int) -> dict[str, Case]:
@@ -54,7 +56,7 @@ def cases(torch: Any, seed: int) -> dict[str, Case]:
     }
 
 
-def run(torch: Any, case: Case, seed: int, newton: bool) -> tuple[float, int, float, float]:
+def run(torch: Any, case: Case, seed: int, way: str) -> tuple[float, int, float, float]:
     """Seconds, evaluations, F and Crit of a run."""
     f, h, n, r = case
     asked = [0]
@@ -63,11 +65,12 @@ def run(torch: Any, case: Case, seed: int, newton: bool) -> tuple[float, int, fl
         asked[0] += 1
         return f(X)
 
-    own = Smooth(function) if newton else Smooth(function, torch.func.grad(function))
+    own = Smooth(function) if way == "Newton" else Smooth(function, torch.func.grad(function))
+    solver = named("oadmm", fast="gradient", polish=False) if way == "gradient" else named("oadmm")
     problem = Problem.of(own + h, over=(n, r))
     since = time.perf_counter()
     stop = Critical(1e-6) | Iterations(3000) | Seconds(SECONDS)
-    result = solve(problem, X0=torch.tensor(Stiefel(n, r).random(seed)), stop=stop)
+    result = solve(problem, solver, X0=torch.tensor(Stiefel(n, r).random(seed)), stop=stop)
     return time.perf_counter() - since, asked[0], result.objective, result.criticality
 
 
@@ -82,12 +85,12 @@ def main() -> None:
         return
     torch.set_num_threads(1)
     columns = ("seconds", "evaluations", "F, by seed")
-    print("| problem | " + " | ".join(f"{way}: {name}" for way in ("gradient", "Newton") for name in columns) + " |")
-    print("|---|" + "---|" * 6)
+    print("| problem | " + " | ".join(f"{way}: {name}" for way in WAYS for name in columns) + " |")
+    print("|---|" + "---|" * len(WAYS) * len(columns))
     for name in cases(torch, 0):
         cells = []
-        for newton in (False, True):
-            runs = [run(torch, cases(torch, seed)[name], seed, newton) for seed in seeds]
+        for way in WAYS:
+            runs = [run(torch, cases(torch, seed)[name], seed, way) for seed in seeds]
             seconds, asked = (statistics.median(one[i] for one in runs) for i in (0, 1))
             values = ", ".join(f"{F:.6f}" + ("" if crit <= 1e-6 else f" (Crit {crit:.0e})") for _, _, F, crit in runs)
             cells += [f"{seconds:.2f}", f"{asked:.0f}", values]

@@ -225,13 +225,18 @@ def test_on_a_given_support_f_alone_falls_to_its_least_and_the_support_stays():
         assert problem.f.value(nearby) >= problem.f.value(end) - 1e-12
 
 
+class OnlyGradient(Smooth):
+    has_hessian = False
+
+
 def test_what_has_active_sets():
     assert all(has_active_sets(problem) for problem in PROBLEMS.values())
+    assert has_active_sets(Problem.of(Smooth(lambda X: (np.sum(X**4), 4 * X**3)) + L1(), over=M))
     refused = {
         "a map": f + L1() @ Difference(),
         "a square map": f + L1() @ Matrix(S),
         "groups": f + GroupL2(),
-        "an own function": Smooth(lambda X: (np.sum(X**4), 4 * X**3), lipschitz=9.0) + L1(),
+        "a gradient alone": OnlyGradient(lambda X: (np.sum(X**4), 4 * X**3), lipschitz=9.0) + L1(),
         "a count": f + L0(),
     }
     for name, expression in refused.items():

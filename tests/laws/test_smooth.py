@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import aslinearoperator
@@ -11,6 +11,7 @@ from catalogue_terms import ROWS, SHAPE, SMOOTH, B, C, Q, Y, inner, label, point
 from orthoprox import terms
 from orthoprox.maps import Difference, Entries, Identity, Matrix
 from orthoprox.terms import ExplainedVariance, LeastSquares, Linear, Quadratic, Smooth, Zero, check_gradient, sum_smooth
+from orthoprox.terms._differences import products_by_differences
 from sentences import check_refusal
 
 laws = pytest.mark.parametrize("f", SMOOTH, ids=label)
@@ -45,14 +46,63 @@ def test_the_hessian_is_the_derivative_of_the_gradient(f, X, V, W):
     assert np.isclose(value, f.value(X), rtol=1e-12, atol=slack(f, X))
     assert np.allclose(G, f.gradient(X), rtol=1e-12, atol=1e-12 * (1 + size(X)))
     product = f.hessian(X)
-    assert f.has_hessian is (product is not None)
-    if product is None:
-        assert not isinstance(f, terms.QuadraticTerm)
-        return
+    assert f.has_hessian
     t = 1e-5
     numeric = (f.gradient(X + t * V) - f.gradient(X - t * V)) / (2 * t)
-    assert np.allclose(product(V), numeric, rtol=0, atol=1e-7 * (1 + size(numeric) + size(f.gradient(X))))
-    assert np.isclose(inner(W, product(V)), inner(V, product(W)), rtol=1e-9, atol=1e-9 * (1 + size(V)) * (1 + size(W)))
+    scale = 1 + size(numeric) + size(f.gradient(X))
+    assert np.allclose(product(V), numeric, rtol=0, atol=(1e-7 if is_exact(f) else 1e-5) * scale)
+    if is_exact(f):
+        scale = (1 + size(V)) * (1 + size(W))
+        assert np.isclose(inner(W, product(V)), inner(V, product(W)), rtol=1e-9, atol=1e-9 * scale)
+
+
+def is_exact(f):
+    """Whether the Hessian products of f are not differences."""
+    parts = getattr(f, "parts", None) or ([f.f] if isinstance(f, terms.ComposedSmooth) else None)
+    if parts is not None:
+        return all(map(is_exact, parts))
+    return isinstance(f, (terms.QuadraticTerm, Zero)) or f.second is not None
+
+
+@pytest.mark.parametrize("f", [f for f in SMOOTH if is_exact(f)], ids=label)
+@given(X=points(), V=points(), W=points(), power=st.sampled_from([0, -90, 70]))
+@tries
+def test_differences_of_the_gradient_agree_with_the_hessian(f, X, V, W, power):
+    """In any units, of the function or of V: multiples by powers of two change no digit."""
+    assume(size(X) > 0)
+    exact, product = f.hessian(X), products_by_differences(f.gradient, X)
+    slope = size(f.gradient(X)) / max(size(X), 1e-3) + size(exact(X)) / max(size(X), 1e-3)
+    accuracy = 1e-6 * (slope + 3.0)  # e times the third derivative, and rounding over e
+    for D in (V, W, 0.0 * V):
+        assert size(product(D) - exact(D)) <= accuracy * size(D)
+    skew = inner(W, product(V)) - inner(V, product(W))
+    assert abs(skew) <= 2 * accuracy * size(V) * size(W)
+    unit = 2.0**power
+    other = products_by_differences((unit * f).gradient, X)(unit * V)
+    assert np.allclose(other / unit / unit, product(V), rtol=1e-12, atol=0)
+    there = products_by_differences(lambda Z: f.gradient(Z / unit) / unit, unit * X)  # X in other units
+    assert np.allclose(there(V) * unit * unit, product(V), rtol=1e-12, atol=0)
+
+
+def test_single_precision_takes_longer_differences(rng):
+    B32, X, V = (rng.standard_normal(shape).astype(np.float32) for shape in ((40, 6), (6, 2), (6, 2)))
+    exact = B32.T @ ((1 - np.tanh(B32 @ X) ** 2) * (B32 @ V))
+    in_single = Smooth(softplus, lambda Z: B32.T @ np.tanh(B32 @ Z))
+    assert in_single.hessian(X)(V).dtype == np.float32
+    # Also where only the gradient is in single precision.
+    rounded = Smooth(softplus, lambda Z: B32.T @ np.tanh(B32 @ Z.astype(np.float32)))
+    for f, Z, D in ((in_single, X, V), (rounded, X.astype(float), V.astype(float))):
+        assert size(f.hessian(Z)(D) - exact) <= 0.02 * size(exact)
+    assert not np.any(in_single.hessian(0 * X)(0 * V))
+
+
+def test_a_product_takes_one_gradient_and_a_point_one_more(rng):
+    asked = []
+    f = Smooth(softplus, lambda X: asked.append(1) or np.tanh(X))
+    product = f.hessian(rng.standard_normal(SHAPE))
+    for _ in range(3):
+        product(rng.standard_normal(SHAPE))
+    assert len(asked) == 4
 
 
 @laws
@@ -185,6 +235,7 @@ REFUSED = [
     (lambda: Smooth(quartic, tanh).value(X0), "one number"),
     (lambda: Smooth(tanh, tanh).value(X0), "one number"),
     (lambda: Smooth(softplus, lambda X: X[:1, :]).gradient(X0), "shape"),
+    (lambda: Smooth(softplus, lambda X: X[:1, :]).hessian(X0)(X0), "shape"),
     (lambda: terms.SmoothSum(()), "at least one"),
     (lambda: terms.QuadraticSum((Smooth(quartic),)), "QuadraticTerm"),
     (lambda: terms.ComposedSmooth(terms.L1(), Difference()), "SmoothTerm"),

@@ -49,7 +49,7 @@ def test_an_attempt_is_due_when_crit_is_small_and_has_fallen_or_after_a_while():
     assert not due(far, fresh(L1_PROBLEM, at, **late, since=99, cost=100))  # blocks pay for it first
     assert due(far, fresh(L1_PROBLEM, at, outcome=Outcome.OPEN, streak=1))  # one that goes on
     assert not due(near, fresh(L1_PROBLEM, at, outcome=Outcome.OPEN, streak=T.streak))  # so many in a row are enough
-    for problem in (CONCAVE["rows"], OTHERS["groups of a matrix"], OTHERS["own function"]):
+    for problem in (CONCAVE["rows"], OTHERS["groups of a matrix"]):
         assert not due(near, fresh(problem, at, blocks=10**9), problem)
 
 

@@ -175,3 +175,40 @@ def test_newtons_method_becomes_more_exact_where_the_penalty_cannot_grow():
         start, z = state.at.point, state.at.z
         ended.append([AugmentedLagrangian(problem, start, z, SIGMA, s, 0.0).model(end) is None for s in shares])
     assert ended == [[True, False], [True, False], [True, True]]
+
+
+def on_data(dtype, unit=1.0):
+    """A function of random data with its gradient alone, and the same with its Hessian."""
+    D = np.random.default_rng(8).standard_normal((30, N)).astype(dtype)
+    both = lambda X: (unit * np.sum(np.log(np.cosh(D @ X))), unit * D.T @ np.tanh(D @ X))
+    second = lambda X, V: unit * D.T @ ((1 - np.tanh(D @ X) ** 2) * (D @ V))
+    return terms.Smooth(both), terms.Smooth(lambda X: both(X)[0], lambda X: both(X)[1], hessian=second)
+
+
+@pytest.mark.parametrize("h", [2.0 * terms.L1(), 2.0 * terms.GroupL2() @ B], ids=["l1", "rows of a map"])
+def test_a_block_by_differences_is_the_one_by_the_hessian(h):
+    ends = []
+    for own in on_data(float):
+        problem, method = Problem.of(own + h, over=M), Multipliers()
+        assert Multipliers.takes(problem)
+        ends.append(method.step(problem, method.init(problem, M.random(3))))
+    one, other = ends
+    assert np.allclose(one.at.point.X, other.at.point.X, rtol=0, atol=1e-5)
+    assert np.allclose(one.at.z, other.at.z, rtol=0, atol=1e-4)
+    assert one.products == other.products > 0
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e7])
+def test_runs_by_differences_reach_the_last_digits_in_any_unit(unit):
+    problem = Problem.of(on_data(float, unit)[0] + 2.0 * unit * terms.L1(), over=M)
+    assert solve(problem, X0=M.random(3), stop=Iterations(6)).criticality <= 1e-10 * unit
+
+
+def test_runs_by_differences_come_as_close_as_others_in_single_precision():
+    X0 = M.random(3).astype(np.float32)
+    by_differences, by_hessian = (
+        solve(Problem.of(own + 2.0 * terms.L1(), over=M), X0=X0, stop=Iterations(60)) for own in on_data(np.float32)
+    )
+    assert by_differences.X.dtype == np.float32
+    assert by_differences.objective == pytest.approx(by_hessian.objective, rel=1e-6)
+    assert by_differences.criticality <= 3e-4 > by_hessian.criticality  # of gradients of size 10

@@ -15,10 +15,10 @@ from orthoprox.solvers.oadmm.homotopy import HomotopyState
 from orthoprox.solvers.oadmm.iterate import is_better
 from orthoprox.solvers.oadmm.plan import choose_blocks
 from orthoprox.solvers.oadmm.projections import ProjectionsState
-from orthoprox.terms import L1, LargestK, LInf
+from orthoprox.terms import L1, LargestK, LInf, Quadratic
 from phases.problems import CONCAVE, K_SPARSE, OTHERS, f, random_iterate
 from steps.cases import PROBLEMS as ALL
-from steps.cases import B, M, N, R
+from steps.cases import B, M, N, R, S
 from steps.checks import walk
 
 EVERY = {**CONCAVE, **OTHERS, "k-sparse": K_SPARSE}
@@ -138,14 +138,15 @@ def test_which_method_makes_the_blocks_is_chosen_once_and_shown():
         assert choose_blocks(problem) == "projections"
     kinds = {name: choose_blocks(problem) for name, problem in OTHERS.items()}
     assert kinds["mcp of differences"] == kinds["groups of a matrix"] == kinds["stacked"] == "multipliers"
-    assert kinds["own function"] == "gradient"
-    result = solve(OTHERS["own function"], stop=Iterations(2))
+    assert kinds["own function"] == "multipliers"
+    no_slope = Problem.of(Quadratic(S) + 0.5 * LInf(), over=M)
+    result = solve(no_slope, stop=Iterations(2))
     assert result.solver.fast == "gradient" and "  steps          gradient steps, those of manial-1" in repr(result)
     forced = solve(CONCAVE["l1"], named("oadmm", fast="gradient"), stop=Iterations(200) | Critical(1e-6))
     assert forced.converged and forced.solver.fast == "gradient"
-    for fast, name in (("projections", "groups of a matrix"), ("multipliers", "own function")):
+    for fast, problem in (("projections", OTHERS["groups of a matrix"]), ("multipliers", no_slope)):
         with pytest.raises(UnsupportedProblem, match="Leave fast out"):
-            solve(OTHERS[name], named("oadmm", fast=fast))
+            solve(problem, named("oadmm", fast=fast))
     for fast in ("multipliers", "gradient"):  # the path is made of projections: others do without it
         method, states = states_of(K_SPARSE, 3, fast=fast)
         assert states[0].phase is Phase.SETTLE and states[-1].work > 0 and method.fast == fast

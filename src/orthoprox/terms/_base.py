@@ -14,6 +14,7 @@ from orthoprox._types import Array, Scalar
 from orthoprox.backends import either
 from orthoprox.backends.autodiff import Product
 from orthoprox.terms._derivative import EntrywiseDerivative, ProxDerivative
+from orthoprox.terms._differences import products_by_differences
 from orthoprox.terms._expression import Expression, Summand
 
 
@@ -104,13 +105,13 @@ class SmoothTerm(Term):
         return self.value_at(X, HX), self.gradient_at(X, HX)
 
     @property
-    def has_hessian(self) -> bool | None:
-        """Whether ``hessian`` gives products. None: it shows when ``hessian`` is first called."""
-        return False
+    def has_hessian(self) -> bool:
+        """Whether ``hessian`` gives products; a term that says no is followed by its gradient."""
+        return True
 
     def hessian(self, X: Array) -> Product | None:
-        """The Hessian at X as a function V -> HV, for several V; None for a term that does not know it."""
-        return None
+        """The Hessian at X as a function V -> HV, for several V: by differences, for a term that does not know it."""
+        return products_by_differences(self.gradient, X)
 
     def product(self, X: Array) -> Array | None:
         """The product with the data at X; None for a term that has none to share."""

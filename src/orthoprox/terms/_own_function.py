@@ -13,6 +13,7 @@ from orthoprox._namespace import array_namespace
 from orthoprox._types import Array, Scalar
 from orthoprox.backends import backend_of
 from orthoprox.backends.autodiff import Derivatives, Product, check_number, derivatives_of
+from orthoprox.terms._differences import products_by_differences
 
 _Second = Callable[[Array, Array], Array]
 
@@ -82,26 +83,18 @@ class OwnFunction:
             return backend_of(X).constant(value), self._checked_gradient(G, X)
         return self.value(X), self.gradient(X)
 
-    @property
-    def has_hessian(self) -> bool | None:
-        """Whether ``hessian`` gives products; None as long as that is not known."""
-        if self._second is not None:
-            return True
-        if self._gradient is not None or self._pair:
-            return False
-        return self._twice
-
-    def hessian(self, X: Array) -> Product | None:
-        """The products of the Hessian at X; None where they are not known."""
+    def hessian(self, X: Array) -> Product:
+        """The products of the Hessian at X: by the user, by the library of X, or by differences of the gradient."""
         second = self._second
         if second is not None:
             return lambda V: self._checked_gradient(second(X, V), X, "Hessian product")
-        if self._gradient is not None or self._twice is False:
-            return None
-        by_library = self._by_library(X)
-        product = None if by_library is None else by_library.hessian(X)
-        self._twice = product is not None
-        return product
+        if self._gradient is None and self._twice is not False:
+            by_library = self._by_library(X)
+            product = None if by_library is None else by_library.hessian(X)
+            self._twice = product is not None
+            if product is not None:
+                return product
+        return products_by_differences(self.gradient, X)
 
     def _by_library(self, X: Array) -> Derivatives | None:
         """The derivatives by the library of X; None for a function that returns its gradient itself."""

@@ -158,9 +158,8 @@ class SmoothSum(SmoothTerm):
         return self.weight * add_up(values), self.weight * add_up(gradients)
 
     @property
-    def has_hessian(self) -> bool | None:
-        known = [f.has_hessian for f in self.parts]
-        return False if False in known else None if None in known else True
+    def has_hessian(self) -> bool:
+        return all(f.has_hessian for f in self.parts)
 
     def hessian(self, X: Array) -> Product | None:
         parts = [f.hessian(X) for f in self.parts]

@@ -154,7 +154,7 @@ class ComposedSmooth(SmoothTerm):
         return self.weight * value, self.weight * self.A.adjoint(G)
 
     @property
-    def has_hessian(self) -> bool | None:
+    def has_hessian(self) -> bool:
         return self.f.has_hessian
 
     def hessian(self, X: Array) -> Product | None:

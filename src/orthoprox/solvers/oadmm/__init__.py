@@ -96,8 +96,7 @@ class OADMM(Solver[OADMMState]):
         Crit has to fall by a hundredth below its largest value at this many accepted points; at three times as many
         where blocks are steps of an augmented Lagrangian method, after which Crit goes up and down.
     fast : {"projections", "multipliers", "gradient"}, optional
-        Which method makes the blocks; chosen for the problem when it is not given, and at X0 where f is a function
-        that its library differentiates.
+        Which method makes the blocks; chosen for the problem when it is not given.
     tuning : Tuning
         All other constants.
 
@@ -139,19 +138,10 @@ class OADMM(Solver[OADMMState]):
         require(self.fast is None or self.fast in kinds, f"fast must be one of {kinds}; given {self.fast!r}.")
 
     def for_problem(self, problem: Problem) -> Self:
-        if problem.f.has_hessian is None:  # the first X shows whether a function can be differentiated twice
-            return self
         if self.fast is None:
             return replace(self, fast=choose_blocks(problem))
         check_blocks(problem, self.fast)
         return self
-
-    def _learn(self, problem: Problem, X0: Array) -> None:
-        """Let a function of the user's show whether it can be differentiated twice, on which the blocks depend."""
-        if problem.f.has_hessian is None:
-            problem.f.hessian(X0)
-            if self.fast is not None:
-                check_blocks(problem, self.fast)
 
     def warm(self) -> Self:
         return replace(self, explore=0)
@@ -189,7 +179,6 @@ class OADMM(Solver[OADMMState]):
     # ------------------------------------------------------------------ the phases
 
     def init(self, problem: Problem, X0: Array) -> OADMMState:
-        self._learn(problem, X0)
         if self.homotopy and self.explore > 0 and follows_homotopy(problem, self.fast or choose_blocks(problem)):
             inner = self._homotopy.init(problem, X0)
             if not inner.finished:
@@ -197,7 +186,6 @@ class OADMM(Solver[OADMMState]):
         return self._begin(problem, Phase.ROAM, self.blocks(problem).init(problem, X0))
 
     def init_near(self, problem: Problem, X0: Array) -> OADMMState:
-        self._learn(problem, X0)
         inner = self.blocks(problem).init(problem, X0)
         if isinstance(inner, ProjectionsState):
             inner = replace(inner, rises=math.ceil(self.tuning.midway * self.explore))

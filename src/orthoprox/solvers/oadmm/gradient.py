@@ -1,4 +1,4 @@
-"""Riemannian gradient steps on an augmented Lagrangian, as in ManIAL: where no second derivatives are known."""
+"""Riemannian gradient steps on an augmented Lagrangian, as in ManIAL: where h has no prox derivative to step with."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar
 from orthoprox._fields import replace
 from orthoprox._types import Array
 from orthoprox.problem import Problem
+from orthoprox.solvers._units import unit
 from orthoprox.solvers.manial import ManIAL, ManIALState
 from orthoprox.solvers.oadmm.block import Block
 from orthoprox.solvers.oadmm.iterate import Iterate, measure
@@ -25,7 +26,11 @@ class GradientState:
 
 @dataclass(frozen=True, kw_only=True)
 class Gradient(Block[GradientState]):
-    """A block is an outer iteration of ManIAL."""
+    """A block is an outer iteration of ManIAL.
+
+    There an inner descent never has to end at a gradient below a fixed one, which may exceed the Crit that is wanted.
+    Here that least gradient falls with Crit.
+    """
 
     name: ClassVar[str] = "oadmm: gradient"
     summary: ClassVar[str] = "augmented Lagrangian with Riemannian gradient steps"
@@ -36,7 +41,10 @@ class Gradient(Block[GradientState]):
         return self._state(problem, 0, ManIAL().for_problem(problem).init(problem, X0))
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
-        return self._state(problem, state.t + 1, ManIAL().for_problem(problem).step(problem, state.inner))
+        peer = ManIAL().for_problem(problem)
+        least = self.tuning.exact * state.at.crit / unit(problem, state.inner.L)
+        peer = replace(peer, least_gradient=min(peer.least_gradient, least))
+        return self._state(problem, state.t + 1, peer.step(problem, state.inner))
 
     def _state(self, problem: Problem, t: int, inner: ManIALState) -> GradientState:
         return GradientState(t=t, at=measure(problem, inner.now, inner.Y, -1.0 * inner.Z), inner=inner)

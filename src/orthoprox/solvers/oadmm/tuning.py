@@ -54,7 +54,8 @@ class Tuning:
         Newton's method ends where the gradient is this share of penalty times primal residual: with an f that has
         curvature, and with one that has none.
     exact : float
-        It also ends where the gradient is this share of the least Crit so far. Chosen among 0.001, 0.01 and 0.05 on 69
+        It also ends where the gradient is this share of the least Crit so far, and gradient steps where it is this
+        share of the last Crit, if that is below ManIAL's own limit. Chosen among 0.001, 0.01 and 0.05 on 69
         problems with four starts, those of benchmarks/baseline.py among them; so was ``weak``, among 2, 5 and 7.
     growth, caution : float
         Factors on that penalty: where Newton steps settled and the primal residual does not fall, and after a block

@@ -36,7 +36,8 @@ class Smooth(SmoothTerm):
     weight : float
         The factor.
     hessian : callable, optional
-        (X, V) -> the derivative of the gradient at X along V, an array of the shape of X.
+        (X, V) -> the derivative of the gradient at X along V, an array of the shape of X. Without it the library of X
+        differentiates twice, or Newton steps take differences of the gradient.
 
     Examples
     --------
@@ -93,13 +94,9 @@ class Smooth(SmoothTerm):
         value, G = self._own.both(X)
         return self.weight * value, self.weight * G
 
-    @property
-    def has_hessian(self) -> bool | None:
-        return self._own.has_hessian
-
-    def hessian(self, X: Array) -> Product | None:
+    def hessian(self, X: Array) -> Product:
         product = self._own.hessian(X)
-        return None if product is None else lambda V: self.weight * product(V)
+        return lambda V: self.weight * product(V)
 
 
 def _check_bound(lipschitz: Any) -> float | None:

@@ -10,8 +10,10 @@ from typing import Any
 from orthoprox._checks import check_matrix, check_weight
 from orthoprox._fields import cached_property, require, with_weight
 from orthoprox._types import Array, Scalar
+from orthoprox.backends.autodiff import Product
 from orthoprox.maps.sparse import is_sparse
 from orthoprox.terms._base import SmoothTerm
+from orthoprox.terms._sums import add_up
 from orthoprox.terms.smooth.explained_variance import ExplainedVariance
 
 
@@ -113,3 +115,13 @@ class Mean(SmoothTerm):
     def gradient(self, X: Array) -> Array:
         first, *rest = (part.gradient(X) for part in self.parts)
         return self.weight / len(self.parts) * sum(rest, start=first)
+
+    @property
+    def has_hessian(self) -> bool:
+        return all(part.has_hessian for part in self.parts)
+
+    def hessian(self, X: Array) -> Product | None:
+        known = [product for product in (part.hessian(X) for part in self.parts) if product is not None]
+        if len(known) < len(self.parts):
+            return None
+        return lambda V: self.weight / len(known) * add_up([product(V) for product in known])
