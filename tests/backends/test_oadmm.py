@@ -52,6 +52,8 @@ def test_attempts_are_among_the_steps():
 
 FEW = {"l1 minus largest-k", "plain l1, centred", "mcp of differences", "own function, unknown constant"}
 """Every phase and block method. JAX compiles each operation for each shape, so there these are all."""
+BY_DIFFERENCES = {"own function, unknown constant"}
+"""Their Hessian products have half the digits, so that rounding may end conjugate gradients a product sooner."""
 
 
 @pytest.mark.parametrize("name", TRIED)
@@ -68,7 +70,8 @@ def test_single_steps(library, name):
         for before, after in pairs:
             other = METHOD.step(there, carried(before, library.asarray))
             assert all(library.owns(leaf) for leaf in parts(other) if is_array_api_obj(leaf))
-            assert (other.t, other.phase, other.work) == (after.t, after.phase, after.work)
+            assert (other.t, other.phase) == (after.t, after.phase)
+            assert abs(other.work - after.work) <= (1 if name in BY_DIFFERENCES else 0)
             one, two = now(after), now(other)
             for here, theirs in ((one.point.X, two.point.X), (one.y, two.y), (one.z, two.z)):
                 assert apart([here], [library.numpy(theirs)]) < 1e-6
