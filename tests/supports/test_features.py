@@ -11,7 +11,7 @@ from orthoprox.covariance import DenseCovariance, SampleCovariance
 from orthoprox.supports import Effort, apart, find_components, search
 from orthoprox.supports.apart import leading
 from orthoprox.supports.disjoint import one_by_one
-from orthoprox.supports.moves import _best
+from orthoprox.supports.moves import best_of
 from orthoprox.supports.points import orthonormalise
 from orthoprox.supports.progress import Progress
 from orthoprox.supports.wide import _largest_sums, first_features
@@ -107,7 +107,7 @@ def test_the_best_of_tables_are_the_largest_finite_numbers(tries):
     rng = np.random.default_rng(5)
     table = np.where(rng.random((6, 4, 5)) < 0.8, -np.inf, rng.standard_normal((6, 4, 5)))
     before = table.copy()
-    k, i, j, value = _best(table, tries)
+    k, i, j, value = best_of(table, tries)
     assert np.array_equal(table, before) and np.array_equal(value, table[k, i, j])
     for t in range(6):
         finite = np.sort(table[t][np.isfinite(table[t])])[::-1]

@@ -103,7 +103,7 @@ def test_a_level_begins_where_the_one_below_ended(monkeypatch):
     )
     monkeypatch.setattr(levels, "one_by_one", lambda C, a, *_: nothing(C.dense(), a))
     monkeypatch.setattr(levels, "recreated", lambda *_: None)
-    monkeypatch.setattr(levels, "exchange", lambda C, points, *_: points)
+    monkeypatch.setattr(levels, "exchange", lambda C, points, *_, **__: points)
     effort = Effort(waves=9)
     kept = [
         check(C, find_components(DenseCovariance(C), of_caps(k, k), effort=effort), of_caps(k, k)) for k in range(1, 8)

@@ -13,6 +13,7 @@ from orthoprox._fields import cached_property, replace
 from orthoprox._types import Array
 from orthoprox.allowance import Allowance, Allowances
 from orthoprox.covariance import DenseCovariance
+from orthoprox.supports.apart import share_no_row
 from orthoprox.supports.disjoint import one_by_one, splits
 from orthoprox.supports.exchange import Ends, exchange
 from orthoprox.supports.fresh import MOST_ANEW, Draws, recreated, singles, turned
@@ -29,6 +30,7 @@ _AGAIN = 3  # candidates for each set of columns that can be made anew
 _SIZE = 40  # entries from which on there are fewer candidates, since each takes longer
 _VARIANTS = 3  # of columns one after the other
 _BARRED = 1e-9  # the size of an entry that would have to be zero: it comes last, that of least promise first
+_CLOSER = 12  # exchanges that are computed for a point at which fewer have found nothing
 _REFILLS = 2  # how often entries held at zero may be replaced
 
 
@@ -172,7 +174,7 @@ class Search:
         self, C: Array, V: Array, levels: Levels, effort: Effort, rng: np.random.Generator, progress: Progress
     ) -> None:
         self.C, self.V, self.levels, self.effort, self.rng, self.progress = C, V, levels, effort, rng, progress
-        self.ends = Ends()
+        self.ends, self.seen = Ends(), Ends()
 
     def begin(self, parts: Points | None = None) -> Points:
         """Fresh points of every level, exchanged: single features, turned principal components, and others.
@@ -227,7 +229,23 @@ class Search:
             best = best if found is None else join(best, found).best(self.effort.keep)
             changed = best.first(len(self.levels)) > before * (1 + _REAL)
             failed = np.where(changed, 0, failed + active)
-        return best
+        return self._settle(best)
+
+    def _settle(self, best: Points) -> Points:
+        """Look closer at the best point of each level; what has changed grows, until nothing does."""
+        changed = np.zeros(len(self.levels), dtype=bool)
+        while True:
+            active = self._open & np.concatenate([[False], changed[:-1]])
+            resting = best.best(1)
+            resting = resting.take((self._open & ~active)[resting.level])
+            resting = resting.take(~self.seen.holds(resting) & ~share_no_row(resting.S))
+            if (not active.any() and len(resting) == 0) or self.progress.ends():
+                return best
+            before = best.first(len(self.levels))
+            found = self._wave(best, active, anew=False) if active.any() else None
+            looked = self._look(resting) if len(resting) else None
+            best = join(best, found, looked).best(self.effort.keep)
+            changed = best.first(len(self.levels)) > before * (1 + _REAL)
 
     def _wave(self, best: Points, active: Array, *, anew: bool) -> Points | None:
         """What points become that have grown from levels below, and those made from them and from the best."""
@@ -255,6 +273,16 @@ class Search:
         self._offer(points)
         return points
 
+    def _look(self, some: Points) -> Points:
+        """Points at which nothing has been found, exchanged with more tries and by moves between columns."""
+        effort, levels, points = self.effort, self.levels.allowances, some
+        if self.progress.tick():
+            points = exchange(self.C, points, levels, _CLOSER, effort.rounds, 1, self.seen, tried=self.ends)
+        self.seen.add(some)
+        points = self._refilled(points)
+        self._offer(points)
+        return points
+
     def _refilled(self, points: Points) -> Points:
         """The points, and better ones with other entries in place of those that constraints hold at zero.
 
@@ -262,7 +290,7 @@ class Search:
         """
         held = points
         for _ in range(_REFILLS):
-            held = held.take(np.any((held.X != 0) != held.S, axis=(1, 2)))
+            held = held.take(np.count_nonzero(held.X, axis=(1, 2)) < self.levels.allowances.totals[held.level])
             if len(held) == 0:
                 break
             X = held.X

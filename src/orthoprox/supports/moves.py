@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,8 @@ from orthoprox.supports.slots import Slots
 
 _ROWS = 10  # of each column that an entry may go to, those of largest gain
 _DEAR = 1e100  # what the last entry of a column costs
-_NONE = -1  # in place of the second entry of a move that has one
+NONE = -1
+"""In place of the second entry of a move that has one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Moves:
     def each(self, entries: Array) -> Iterator[tuple[Array, Array, Array]]:
         """First and second entries as moves, rows and columns, those that there are."""
         for t in range(2):
-            k = np.flatnonzero(entries[:, t, 0] != _NONE)
+            k = np.flatnonzero(entries[:, t, 0] != NONE)
             if len(k):
                 yield k, entries[k, t, 0], entries[k, t, 1]
 
@@ -51,8 +52,24 @@ class Moves:
         return S
 
 
-def promising(C: Array, points: Points, allowances: Allowances, tries: int, hope: float) -> Moves:
-    """The few moves of each point with the best estimates; none that would lose more than a share of the variance."""
+def promising(
+    C: Array,
+    points: Points,
+    allowances: Allowances,
+    tries: int,
+    hope: float,
+    further: Sequence[Moves] = (),
+    skip: Array | None = None,
+) -> Moves:
+    """The few moves of each point with the best estimates; none that would lose more than a share of the variance.
+
+    Parameters
+    ----------
+    further : sequence of Moves
+        Others to choose from.
+    skip : array, shape (N,), optional
+        How many of the best moves of each point are known to lead nowhere.
+    """
     values, slots = points.worth(C), Slots.of(points.S)
     table = _SwapTable(C, points, values, slots)
     free = table.into(np.where(values.owners > 0, -np.inf, values.gain))
@@ -60,12 +77,21 @@ def promising(C: Array, points: Points, allowances: Allowances, tries: int, hope
     slack = allowances.slack
     if slack.any():
         kinds += _shifts(values, points.S, np.flatnonzero(slack), allowances.caps, tries)
-    every = Moves(
-        *(np.concatenate([getattr(k, name) for k in kinds]) for name in ("owner", "estimate", "leave", "enter"))
-    )
-    every = every.take(every.estimate > -hope * points.values[every.owner])
-    order = np.lexsort((-every.estimate, every.owner))
-    return every.take(order[places(every.owner[order]) < tries])
+    least = -hope * points.values
+    every, rank = _ranked(kinds, least)
+    if skip is None:
+        return every.take(rank < tries)
+    every, rank = _ranked([*further, every.take((rank >= skip[every.owner]) & (rank < tries))], least)
+    return every.take(rank < tries - skip[every.owner])
+
+
+def _ranked(kinds: Sequence[Moves], least: Array) -> tuple[Moves, Array]:
+    """The moves of large estimates by owner and falling estimate, and their places."""
+    names = ("owner", "estimate", "leave", "enter")
+    every = Moves(*(np.concatenate([getattr(k, name) for k in kinds]) for name in names))
+    good = np.flatnonzero(every.estimate > least[every.owner])
+    every = every.take(good[np.lexsort((-every.estimate[good], every.owner[good]))])
+    return every, places(every.owner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +151,7 @@ class _SwapTable:
         return np.where(self.values.owners[k, new, columns] == 1, gains, -np.inf)
 
 
-def _best(table: Array, tries: int) -> tuple[Array, Array, Array, Array]:
+def best_of(table: Array, tries: int) -> tuple[Array, Array, Array, Array]:
     """The largest finite numbers of tables, shape (N, a, b), a few of each: whose they are, where, and the numbers."""
     N, _, width = table.shape
     flat, every = table.reshape(N, -1).copy(), np.arange(N)
@@ -141,17 +167,17 @@ def _best(table: Array, tries: int) -> tuple[Array, Array, Array, Array]:
     return k, e // width, e % width, value[there]
 
 
-def _pair(i: Array, j: Array, i2: Array | None = None, j2: Array | None = None) -> Array:
+def pair(i: Array, j: Array, i2: Array | None = None, j2: Array | None = None) -> Array:
     """Entries of moves, shape (M, 2, 2)."""
-    none = np.full(i.shape, _NONE)
+    none = np.full(i.shape, NONE)
     return np.stack([i, j, none if i2 is None else i2, none if j2 is None else j2], axis=-1).reshape(-1, 2, 2)
 
 
 def _swaps(free: _Swaps, slots: Slots, tries: int) -> Moves:
     """One entry of a column for another one."""
-    k, s, place, value = _best(free.gains, tries)
+    k, s, place, value = best_of(free.gains, tries)
     j = slots.columns[k, s]
-    return Moves(k, value, _pair(slots.rows[k, s], j), _pair(free.rows[k, s, place], j))
+    return Moves(k, value, pair(slots.rows[k, s], j), pair(free.rows[k, s, place], j))
 
 
 def _takeovers(table: _SwapTable, free: _Swaps, S: Array, tries: int) -> Moves:
@@ -168,12 +194,12 @@ def _takeovers(table: _SwapTable, free: _Swaps, S: Array, tries: int) -> Moves:
     seller = np.argmax(S[K, taken.rows] & (values.apart > 0)[k, columns][:, :, None, :], axis=3)  # a column
     sold = slot[K, taken.rows, seller]  # its slot
     price, back = price[K, sold], table.trades(taken.rows, seller, sold)
-    which, s, place, value = _best(taken.gains + np.maximum(price, back), tries)
+    which, s, place, value = best_of(taken.gains + np.maximum(price, back), tries)
     row, j, a = taken.rows[which, s, place], columns[which, s], seller[which, s, place]
     given = slots.rows[which, s]
     traded = back[which, s, place] > price[which, s, place]
     new = np.where(traded, given, instead[which, sold[which, s, place]])
-    return Moves(which, value, _pair(given, j, row, a), _pair(row, j, new, a))
+    return Moves(which, value, pair(given, j, row, a), pair(row, j, new, a))
 
 
 def _shifts(values: Worth, S: Array, which: Array, caps: Array, tries: int) -> list[Moves]:
@@ -182,12 +208,12 @@ def _shifts(values: Worth, S: Array, which: Array, caps: Array, tries: int) -> l
     counts = S.sum(axis=1)[:, None, :]
     loss = np.where(counts > 1, values.loss[which], np.inf)
     room = counts < caps[which][:, None, :]
-    k, i, j, lost = _best(-loss, tries)
-    other, row, q, gained = _best(np.where((barred > 0) | ~room, -np.inf, gain), tries)
+    k, i, j, lost = best_of(-loss, tries)
+    other, row, q, gained = best_of(np.where((barred > 0) | ~room, -np.inf, gain), tries)
     a, b = np.nonzero((k[:, None] == other) & (j[:, None] != q))
-    across = Moves(which[k[a]], lost[a] + gained[b], _pair(i[a], j[a]), _pair(row[b], q[b]))
+    across = Moves(which[k[a]], lost[a] + gained[b], pair(i[a], j[a]), pair(row[b], q[b]))
     # What the column that shares no row with q loses in row l: there is one where one bars it.
     price = np.where(S, np.minimum(loss, _DEAR), 0.0) @ apart
-    k, row, q, value = _best(np.where((barred == 1) & room, gain - price, -np.inf), tries)
+    k, row, q, value = best_of(np.where((barred == 1) & room, gain - price, -np.inf), tries)
     owner = np.argmax(S[k, row] & (apart[k, q] > 0), axis=1)
-    return [across, Moves(which[k], value, _pair(row, owner), _pair(row, q))]
+    return [across, Moves(which[k], value, pair(row, owner), pair(row, q))]

@@ -171,7 +171,7 @@ def _one_after_the_other(X: Array, T: Array, lengths: Array) -> tuple[Array, Arr
         j = order[:, place]
         x, before = X[every, j], order[:, :place]
         if place:
-            x = _orthogonal(x, X[every[:, None], before] * T[every, j][:, None, :])
+            x = orthogonal(x, X[every[:, None], before] * T[every, j][:, None, :])
         left = np.linalg.norm(x, axis=1)
         there &= left > _LEFT * lengths[every, j]
         X[every, j] = _unit(x, left)
@@ -179,7 +179,7 @@ def _one_after_the_other(X: Array, T: Array, lengths: Array) -> tuple[Array, Arr
     return X, there
 
 
-def _orthogonal(x: Array, R: Array) -> Array:
+def orthogonal(x: Array, R: Array) -> Array:
     """The part of x, shape (N, n), orthogonal to the rows of R, shape (N, q, n), which may vanish or be dependent."""
     G = R @ R.transpose(0, 2, 1)
     i = np.arange(G.shape[1])
