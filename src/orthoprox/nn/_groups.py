@@ -13,14 +13,9 @@ import torch
 from orthoprox.nn._marks import check_kind, mark_of
 from orthoprox.nn._penalty import Penalty
 
-_OF_ALL = {"weight_schedule", "nesterov", "tangent", "norm", "base", "graphs"} | {
-    "beta",
-    "theta",
-    "sigma",
-    "tau",
-    "xi",
-    "p",
-}
+_SETTINGS = {"weight_schedule", "nesterov", "tangent", "norm", "base", "graphs"}
+_OF_ALL = _SETTINGS | {"beta", "theta", "sigma", "tau", "xi", "p"}
+"""What is set for all groups: settings, and numbers of the splitting."""
 
 OWN = "orthogonal"
 """Says in a parameter group whether its parameters are marked."""
